@@ -48,7 +48,7 @@ test-report: ## test the report page in Chromium and Firefox, with recordings of
 test-torch: ## test what is about torch, with TORCH_VERSIONS from PyPI (the newest; 5 GB each)
 	@scripts/test-torch
 
-lint: lint-rust lint-others ## format, clippy, rustdoc, words, doc comments, Python and its types, licences, dependencies, file lengths, the C header, the command's page, the report page, other platforms
+lint: lint-rust lint-others ## format, clippy, rustdoc, words, doc comments, names of types, Python and its types, licences, dependencies, file lengths, the C header, the command's page, the report page, other platforms
 
 lint-rust:
 	cargo fmt --all --check
@@ -62,6 +62,7 @@ lint-rust:
 lint-others:
 	scripts/check-words
 	scripts/check-doc-comments
+	scripts/check-type-names
 	scripts/check-deps
 	scripts/check-licences
 	scripts/check-file-length

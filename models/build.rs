@@ -51,7 +51,7 @@ const STORE: &[(&str, &[Edit])] = &[
         ],
     ),
     ("blob_table", &[ATOMICS]),
-    ("cascade", &[]),
+    ("growing_table", &[]),
     ("frame_numbers", &[ATOMICS]),
     (
         "id_table",
@@ -108,7 +108,7 @@ const LIVE: &[(&str, &[Edit])] = &[
     ("futex", &[]),
     ("lane", &[ATOMICS, ("use std::cell::Cell", "use loom::cell::Cell")]),
     ("pool", &[ATOMICS, SEQUENTIAL_LOADS, ("*self.newest.get_mut()", "self.newest.with_mut(|newest| *newest)")]),
-    ("tally", &[ATOMICS]),
+    ("loss_counter", &[ATOMICS]),
 ];
 
 const AFTER_SYSTEM_CALLS: &str = "/// The doorbell that the sleeping writer waits for.";

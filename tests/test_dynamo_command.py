@@ -8,7 +8,7 @@ import unittest
 import stackweave
 import stackweave.torch.dynamo
 from stackweave._commands.dynamo import ProgramDynamoRecorder
-from stackweave._commands.dynamo_ending import lines
+from stackweave._commands.dynamo_summary import lines
 from stackweave._commands.recorded_program import Ended
 from tests.command_support import OUTPUT, CommandCase, SamenessCase
 from tests.support import PYTHON, on_oldest_and_newest

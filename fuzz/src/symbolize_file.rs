@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use stackweave_core::{CodeAddress, Module, ModuleList};
-use stackweave_symbolize::{Options, Symbolizer};
+use stackweave_symbolize::{Symbolizer, SymbolizerOptions};
 
 use crate::scratch;
 
@@ -25,7 +25,7 @@ pub fn check_input(data: &[u8]) {
     // The file is removed before the next input, so that a mapped file is never written to.
     let _ = std::fs::remove_file(&*FILE);
     std::fs::write(&*FILE, data).unwrap();
-    let mut options = Options::default();
+    let mut options = SymbolizerOptions::default();
     options.debug_folders.clear();
     let symbolizer = Symbolizer::new(options);
     let module = Module { path: FILE.clone(), build_id: None, bias: 0, start: 0, end: u64::MAX };

@@ -12,7 +12,7 @@ macro_rules! prepared {
     ($($name:ident)*) => { $(mod $name { include!(concat!(env!("OUT_DIR"), "/", stringify!($name), ".rs")); })* };
 }
 
-prepared! { address_map blob_bytes blob_index blob_table cascade frame_numbers id_table lazy_block stack_index stack_nodes stack_table }
+prepared! { address_map blob_bytes blob_index blob_table frame_numbers growing_table id_table lazy_block stack_index stack_nodes stack_table }
 #[path = "../../crates/stackweave-store/src/blob_hash.rs"]
 mod blob_hash;
 #[path = "../../crates/stackweave-store/src/stack_hash.rs"]

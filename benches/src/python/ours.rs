@@ -4,7 +4,7 @@ use std::ffi::{CString, c_uint};
 use std::mem;
 use std::sync::Arc;
 
-use stackweave_capture::{Request, StackId, Start, capture, register_source, stacks};
+use stackweave_capture::{CaptureRequest, CaptureStart, StackId, capture, register_source, stacks};
 use stackweave_cpython::PythonSource;
 
 const PYTHON: c_uint = 1;
@@ -20,13 +20,13 @@ pub(super) fn install() -> Result<(), CString> {
 
 /// Returns the id of the calling thread's stack, or 0.
 pub(super) unsafe extern "C" fn capture_parts(parts: c_uint) -> usize {
-    let request = Request {
+    let request = CaptureRequest {
         python: parts & PYTHON != 0,
         native: parts & NATIVE != 0,
         script: false,
         skip: 0,
         limit: usize::MAX,
-        start: Start::Caller,
+        start: CaptureStart::Caller,
     };
     capture(&request).stack.map_or(0, |stack| stack.get() as usize)
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
-use stackweave_capture::{Request, capture};
+use stackweave_capture::{CaptureRequest, capture};
 use stackweave_recording::Recorder;
 
 use super::calls;
@@ -23,7 +23,7 @@ pub(super) struct Churn {
     blocks: [*mut c_void; LIVE],
     state: u64,
     /// The parts of each stack to capture; `None` to capture nothing.
-    request: Option<Request>,
+    request: Option<CaptureRequest>,
     recorder: Option<Recorder>,
 }
 
@@ -100,7 +100,8 @@ fn reason(why: &str) -> *const c_char {
 /// `library.py` numbers it, and recorded if there is a recorder; 0 for nothing.
 #[unsafe(no_mangle)]
 extern "C" fn stackweave_bench_churn_new(parts: c_uint) -> *mut c_void {
-    let request = Request { python: parts & 1 != 0, native: parts & 2 != 0, script: false, ..Request::default() };
+    let request =
+        CaptureRequest { python: parts & 1 != 0, native: parts & 2 != 0, script: false, ..CaptureRequest::default() };
     let request = (parts != 0).then_some(request);
     let recorder = recorder().filter(|_| request.is_some());
     Box::into_raw(Box::new(Churn { blocks: [ptr::null_mut(); LIVE], state: 1, request, recorder })).cast()

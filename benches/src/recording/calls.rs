@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stackweave_core::RawFrame;
-use stackweave_recording::{Options, Recorder};
+use stackweave_recording::{Recorder, RecorderOptions};
 
 use super::outcome::{Outcome, threads_name};
 use super::program::{CALLS_PER_TREE, FUNCTIONS, Listener, NoListener, Pace, grow, grow_wildly, together};
@@ -77,7 +77,7 @@ pub(super) fn write_wild(calls: usize, folder: &Path) -> io::Result<()> {
 
 /// Starts a recorder that writes to this path, and replaces an existing file.
 pub(crate) fn start(path: &Path) -> io::Result<Recorder> {
-    let options = Options { overwrite: true, ..Options::new(path) };
+    let options = RecorderOptions { overwrite: true, ..RecorderOptions::new(path) };
     let recorder = Recorder::start(options, stackweave_capture::stacks(), Arc::new(ThisProcess));
     recorder.map_err(|error| io::Error::other(error.to_string()))
 }

@@ -6,7 +6,7 @@
 use std::ffi::c_void;
 use std::hint::black_box;
 
-use stackweave_capture::{Capture, Request, SourceStop, Start, StopReason};
+use stackweave_capture::{Capture, CaptureRequest, CaptureStart, SourceStop, StopReason};
 use stackweave_core::{StackId, StackPointer};
 use stackweave_store::thread_words::thread_words;
 
@@ -49,16 +49,16 @@ unsafe impl SizedStruct for stackweave_capture_request {
 /// # Safety
 /// `request` is null, or points to a request whose size is correct.
 #[inline]
-unsafe fn read_request(request: *const stackweave_capture_request, start: Start) -> Option<Request> {
+unsafe fn read_request(request: *const stackweave_capture_request, start: CaptureStart) -> Option<CaptureRequest> {
     if request.is_null() {
-        return Some(Request { start, ..Request::default() });
+        return Some(CaptureRequest { start, ..CaptureRequest::default() });
     }
     // SAFETY: guaranteed by the caller.
     let request = unsafe { sized_struct::read(request)? };
     if request.flags == 0 || request.flags & !STACKWEAVE_CAPTURE_ALL != 0 {
         return None;
     }
-    Some(Request {
+    Some(CaptureRequest {
         python: request.flags & STACKWEAVE_CAPTURE_PYTHON != 0,
         native: request.flags & STACKWEAVE_CAPTURE_NATIVE != 0,
         script: request.flags & STACKWEAVE_CAPTURE_SCRIPT != 0,
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn stackweave_capture(
     let own_frame = StackPointer(black_box(&raw const here).addr() as u64);
     let status = call_signal_safe(|| {
         // SAFETY: the caller guarantees the request.
-        match unsafe { read_request(request, Start::CallerOf(own_frame)) } {
+        match unsafe { read_request(request, CaptureStart::CallerOf(own_frame)) } {
             // SAFETY: the caller guarantees both outputs.
             Some(request) if !stack.is_null() => unsafe {
                 write_capture(stackweave_capture::capture(&request), stack, stop)
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn stackweave_capture_from_context(
 ) -> stackweave_status {
     call_signal_safe(|| {
         // SAFETY: the caller guarantees the request.
-        let request = unsafe { read_request(request, Start::Caller) };
+        let request = unsafe { read_request(request, CaptureStart::Caller) };
         let Some(request) = request.filter(|_| !stack.is_null() && !context.is_null()) else {
             return STACKWEAVE_BAD_ARGUMENT;
         };
@@ -161,6 +161,8 @@ pub extern "C" fn stackweave_prepare_thread() -> stackweave_status {
         stackweave_unwind::prepare();
         let mut stack = 0;
         // SAFETY: the output is a local.
-        unsafe { write_capture(stackweave_capture::capture(&Request::default()), &raw mut stack, std::ptr::null_mut()) }
+        unsafe {
+            write_capture(stackweave_capture::capture(&CaptureRequest::default()), &raw mut stack, std::ptr::null_mut())
+        }
     })
 }

@@ -11,11 +11,11 @@ use crate::library_tag;
 
 /// Holds up to `N` values. Intended for a `static`.
 pub(crate) struct HandleTable<T, const N: usize> {
-    slots: [Slot<T>; N],
+    slots: [HandleSlot<T>; N],
     last_number: AtomicU32,
 }
 
-struct Slot<T> {
+struct HandleSlot<T> {
     state: AtomicU64,
     /// Open while the slot has a value.
     gate: CallbackGate,
@@ -23,13 +23,13 @@ struct Slot<T> {
 }
 
 // SAFETY: a value is written and moved out by the one thread that has claimed its slot, and shared with threads in the gate.
-unsafe impl<T: Send + Sync> Sync for Slot<T> {}
+unsafe impl<T: Send + Sync> Sync for HandleSlot<T> {}
 
 const FREE: u64 = 0;
 /// Combined with a process id: a thread of that process is writing the value or moving it out. No handle has this bit.
 const CLAIMED: u64 = 1 << 63;
 
-impl<T> Slot<T> {
+impl<T> HandleSlot<T> {
     const fn free() -> Self {
         Self {
             state: AtomicU64::new(FREE),
@@ -46,7 +46,7 @@ impl<T> Slot<T> {
 
 impl<T, const N: usize> HandleTable<T, N> {
     pub(crate) const fn new() -> Self {
-        Self { slots: [const { Slot::free() }; N], last_number: AtomicU32::new(0) }
+        Self { slots: [const { HandleSlot::free() }; N], last_number: AtomicU32::new(0) }
     }
 
     /// Adds a value and returns its handle. Returns the value if no slot or no handle is left.
@@ -54,7 +54,7 @@ impl<T, const N: usize> HandleTable<T, N> {
         let claim = CLAIMED | u64::from(process::id());
         // A slot that a parent process had claimed at the fork is free: the thread that claimed it is not in this process.
         let is_free = |state: u64| state == FREE || (state & CLAIMED != 0 && state != claim);
-        let take = |slot: &&Slot<T>| {
+        let take = |slot: &&HandleSlot<T>| {
             let claimed = |state: u64| is_free(state).then_some(claim);
             slot.state.fetch_update(Ordering::Acquire, Ordering::Relaxed, claimed).is_ok()
         };
@@ -92,8 +92,9 @@ impl<T, const N: usize> HandleTable<T, N> {
     pub(crate) fn remove(&self, handle: u64) -> Option<T> {
         library_tag::strip(handle)?;
         let claim = CLAIMED | u64::from(process::id());
-        let take =
-            |slot: &&Slot<T>| slot.state.compare_exchange(handle, claim, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        let take = |slot: &&HandleSlot<T>| {
+            slot.state.compare_exchange(handle, claim, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        };
         let slot = self.slots.iter().find(take)?;
         slot.gate.close();
         // SAFETY: claimed above; a slot with a handle has a value, and no thread is inside the gate.

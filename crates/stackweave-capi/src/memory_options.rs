@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use stackweave_memory::{MemoryOptions, Mode};
-use stackweave_recording::Options;
+use stackweave_memory::{MemoryMode, MemoryOptions};
+use stackweave_recording::RecorderOptions;
 
 use crate::boundary::CallError;
 use crate::sized_struct::SizedStruct;
@@ -69,10 +69,10 @@ impl stackweave_memory_options {
             return bad("the options have an unknown flag");
         }
         let mode = match self.mode {
-            STACKWEAVE_MEMORY_HISTORY => Mode::History,
-            STACKWEAVE_MEMORY_AGGREGATE => Mode::Aggregate,
+            STACKWEAVE_MEMORY_HISTORY => MemoryMode::History,
+            STACKWEAVE_MEMORY_AGGREGATE => MemoryMode::Aggregate,
             STACKWEAVE_MEMORY_SAMPLED => {
-                Mode::Sampled { every: if self.sample_every == 0 { 512 << 10 } else { self.sample_every } }
+                MemoryMode::Sampled { every: if self.sample_every == 0 { 512 << 10 } else { self.sample_every } }
             }
             _ => return bad("the options have an unknown mode"),
         };
@@ -88,13 +88,13 @@ impl stackweave_memory_options {
     }
 
     /// Converts the options of the file.
-    pub(crate) fn recording(&self, path: PathBuf, memory: &MemoryOptions) -> Options {
-        let mut options = Options {
+    pub(crate) fn recording(&self, path: PathBuf, memory: &MemoryOptions) -> RecorderOptions {
+        let mut options = RecorderOptions {
             overwrite: self.has(STACKWEAVE_MEMORY_OVERWRITE),
             follow_forks: !self.has(STACKWEAVE_MEMORY_NO_FORKS),
             bypass_waiter: true,
             flush_every: Duration::from_millis(200),
-            ..Options::new(path)
+            ..RecorderOptions::new(path)
         };
         options.memory = if self.buffer_bytes == 0 {
             DEFAULT_BUFFER_BYTES
@@ -103,9 +103,9 @@ impl stackweave_memory_options {
         };
         let flag = |is_set| if is_set { "1" } else { "0" }.to_owned();
         let (mode, every) = match memory.mode {
-            Mode::History => ("history", None),
-            Mode::Aggregate => ("aggregate", None),
-            Mode::Sampled { every } => ("sampled", Some(every)),
+            MemoryMode::History => ("history", None),
+            MemoryMode::Aggregate => ("aggregate", None),
+            MemoryMode::Sampled { every } => ("sampled", Some(every)),
         };
         let entries = [
             ("recorder", "memory".to_owned()),

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use stackweave_memory::{Memory, MemoryError};
+use stackweave_memory::{MemoryError, MemoryRecorder};
 use stackweave_recording::Recorder;
 
 use crate::boundary::{CallError, call};
@@ -44,14 +44,14 @@ unsafe impl SizedStruct for stackweave_memory_usage {
     const MIN_SIZE: usize = size_of::<Self>();
 }
 
-struct ActiveRecording {
-    memory: Memory,
+struct StartedRecorder {
+    memory: MemoryRecorder,
     recorder: Recorder,
 }
 
-static ACTIVE: Mutex<Option<ActiveRecording>> = Mutex::new(None);
+static ACTIVE: Mutex<Option<StartedRecorder>> = Mutex::new(None);
 
-fn active() -> MutexGuard<'static, Option<ActiveRecording>> {
+fn active() -> MutexGuard<'static, Option<StartedRecorder>> {
     ACTIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -103,12 +103,12 @@ fn start(path: PathBuf, options: &stackweave_memory_options) -> Result<(), CallE
     }
     let failed = |message: String| CallError::new(STACKWEAVE_NO_RECORDING, message);
     let options = options.recording(path, &memory_options);
-    let observer = Memory::observer(&memory_options);
+    let observer = MemoryRecorder::observer(&memory_options);
     let recorder =
         Recorder::start_observed(options, stackweave_capture::stacks(), Arc::new(ProcessNames), Some(observer))
             .map_err(|error| failed(error.to_string()))?;
-    let memory = Memory::start(recorder.clone(), memory_options).map_err(|error| failed(error.to_string()))?;
-    *active = Some(ActiveRecording { memory, recorder });
+    let memory = MemoryRecorder::start(recorder.clone(), memory_options).map_err(|error| failed(error.to_string()))?;
+    *active = Some(StartedRecorder { memory, recorder });
     Ok(())
 }
 
@@ -117,7 +117,7 @@ fn start(path: PathBuf, options: &stackweave_memory_options) -> Result<(), CallE
 #[unsafe(no_mangle)]
 pub extern "C" fn stackweave_memory_stop() -> stackweave_status {
     call(|| {
-        let ActiveRecording { memory, recorder } = active().take().ok_or_else(no_recording)?;
+        let StartedRecorder { memory, recorder } = active().take().ok_or_else(no_recording)?;
         memory.stop();
         let summary = recorder.stop();
         summary.error.map_or(Ok(()), |error| Err(CallError::new(STACKWEAVE_NO_RECORDING, error)))

@@ -3,7 +3,7 @@
 use stackweave_core::{ModuleList, RawFrame, SourceLocation};
 use stackweave_profile::{FrameNames, Resolver};
 use stackweave_store::PerProcess;
-use stackweave_symbolize::Options;
+use stackweave_symbolize::SymbolizerOptions;
 
 use crate::boundary::CallError;
 use crate::extra_frames;
@@ -36,7 +36,7 @@ impl FrameNames for ProcessNames {
 pub(crate) fn resolver() -> Result<&'static Resolver, CallError> {
     static RESOLVER: PerProcess<Resolver> = PerProcess::new();
     RESOLVER.get_or_try_make(|process| {
-        let mut options = Options::from_environment()
+        let mut options = SymbolizerOptions::from_environment()
             .map_err(|error| CallError::new(stackweave_status::STACKWEAVE_BAD_ARGUMENT, error.to_string()))?;
         options.perf_map_of = Some(process);
         Ok(Resolver::new(options))

@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn numbers_convert_to_ids_and_foreign_numbers_are_rejected() {
-        let captured = stackweave_capture::capture(&stackweave_capture::Request::default()).stack.unwrap();
+        let captured = stackweave_capture::capture(&stackweave_capture::CaptureRequest::default()).stack.unwrap();
         let stack = number_of(captured);
         assert_eq!(id_of(stack), Some(captured));
         assert_eq!(id_of(number_of(StackId::EMPTY)), Some(StackId::EMPTY));

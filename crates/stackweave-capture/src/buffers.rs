@@ -14,7 +14,7 @@ use stackweave_core::{CodeAddress, RawFrame, SourceStop, SourceWalk, StackPointe
 use stackweave_unwind::ThreadMemory;
 
 use crate::last_capture::LastCapture;
-use crate::last_stack::LastStack;
+use crate::last_stack::LastWovenStack;
 
 /// The maximum number of frames of one kind in a stack.
 pub(crate) const DEPTH: usize = 1 << 16;
@@ -26,19 +26,19 @@ const SCRIPT_MEMORIES: usize = 15;
 
 /// The buffers of a thread. All zeros are a valid value of each part.
 pub(crate) struct ThreadBuffers {
-    pub(crate) counters: Counters,
+    pub(crate) counters: CaptureCounters,
     next: AtomicPtr<ThreadBuffers>,
     is_listed: AtomicU64,
     own: UnsafeCell<CaptureBuffers>,
 }
 
 /// The part that other threads may read.
-pub(crate) struct Counters {
+pub(crate) struct CaptureCounters {
     pub(crate) captures: AtomicU64,
     pub(crate) source_stops: [AtomicU64; SourceStop::ALL.len()],
 }
 
-impl Counters {
+impl CaptureCounters {
     /// Increments a counter that only this thread writes.
     #[inline(always)]
     pub(crate) fn count(counter: &AtomicU64) {
@@ -52,7 +52,7 @@ pub(crate) struct CaptureBuffers {
     pub(crate) stack_pointers: [StackPointer; DEPTH],
     pub(crate) frames: [RawFrame; DEPTH],
     pub(crate) activations: [StackPointer; DEPTH],
-    pub(crate) last: LastStack,
+    pub(crate) last: LastWovenStack,
     pub(crate) last_capture: LastCapture,
     python_memory: [u64; PYTHON_MEMORY],
     script_memory: [[u64; SCRIPT_MEMORY]; SCRIPT_MEMORIES],
@@ -103,7 +103,7 @@ impl LentBuffers {
     }
 
     #[inline(always)]
-    pub(crate) fn counters(&self) -> &Counters {
+    pub(crate) fn counters(&self) -> &CaptureCounters {
         &self.buffers().counters
     }
 
@@ -142,7 +142,7 @@ impl LentBuffers {
 }
 
 /// Returns the counters of every thread that has captured.
-pub(crate) fn all() -> impl Iterator<Item = &'static Counters> {
+pub(crate) fn all() -> impl Iterator<Item = &'static CaptureCounters> {
     // SAFETY: the list only grows, and buffers are never unmapped.
     let follow = |buffers: *mut ThreadBuffers| unsafe { buffers.as_ref() };
     core::iter::successors(follow(ALL.load(Ordering::Acquire)), move |buffers| {

@@ -8,8 +8,8 @@ use stackweave_core::{RawFrame, SourceStop, StackId, StackPointer, StopReason};
 use stackweave_store::StackTable;
 use stackweave_unwind::Captured;
 
-use crate::buffers::{CaptureBuffers, Counters, DEPTH, LentBuffers};
-use crate::request::{Capture, Request, Start};
+use crate::buffers::{CaptureBuffers, CaptureCounters, DEPTH, LentBuffers};
+use crate::request::{Capture, CaptureRequest, CaptureStart};
 use crate::sources::{self, WalkedSources};
 use crate::weave::{InterpretedFrames, NativeStack, weave};
 
@@ -40,7 +40,7 @@ pub fn intern(frames: &[RawFrame]) -> Option<StackId> {
 ///
 /// Once a thread is warm, this neither allocates nor locks, and is async-signal-safe if the sources are.
 #[inline(never)]
-pub fn capture(request: &Request) -> Capture {
+pub fn capture(request: &CaptureRequest) -> Capture {
     let Some(mut lent) = LentBuffers::take() else { return failed_capture() };
     let mut capacity = walk_capacity(request);
     loop {
@@ -76,7 +76,7 @@ pub fn capture(request: &Request) -> Capture {
 /// # Safety
 /// `context` points to the `ucontext_t` that a signal handler received as its third argument, and the handler runs
 /// on the thread that it interrupted.
-pub unsafe fn capture_from_context(context: *const c_void, request: &Request) -> Capture {
+pub unsafe fn capture_from_context(context: *const c_void, request: &CaptureRequest) -> Capture {
     let Some(mut lent) = LentBuffers::take() else { return failed_capture() };
     let mut capacity = walk_capacity(request);
     loop {
@@ -101,14 +101,14 @@ const NOT_REQUESTED: Captured = Captured { len: 0, stop: StopReason::EndOfStack 
 
 /// Returns how many frames of each kind are walked.
 #[inline(always)]
-fn walk_capacity(request: &Request) -> usize {
+fn walk_capacity(request: &CaptureRequest) -> usize {
     request.skip.saturating_add(request.limit).saturating_add(MAX_OMITTED).min(DEPTH)
 }
 
 /// Weaves, cuts, interns and counts. `None` if the walks had too little capacity.
 #[inline(always)]
 fn finish(
-    request: &Request,
+    request: &CaptureRequest,
     lent: &mut LentBuffers,
     capacity: usize,
     walked: WalkedSources,
@@ -133,14 +133,14 @@ fn finish(
 #[inline(always)]
 fn count(lent: &LentBuffers, walked: WalkedSources) {
     let counters = lent.counters();
-    Counters::count(&counters.captures);
-    Counters::count(&counters.source_stops[walked.stop as usize]);
+    CaptureCounters::count(&counters.captures);
+    CaptureCounters::count(&counters.source_stops[walked.stop as usize]);
 }
 
 /// Weaves the walked frames. Returns the number of woven frames, and how many native frames the start omits.
 #[inline(always)]
 fn weave_frames(
-    request: &Request,
+    request: &CaptureRequest,
     own: &mut CaptureBuffers,
     walked: WalkedSources,
     native: Captured,
@@ -161,14 +161,14 @@ fn weave_frames(
 
 /// Returns the index of the native frame with which the stack starts.
 #[inline(always)]
-fn first_native(start: &Start, native: &NativeStack<'_>, activations: &[StackPointer]) -> usize {
+fn first_native(start: &CaptureStart, native: &NativeStack<'_>, activations: &[StackPointer]) -> usize {
     match start {
-        Start::Caller => 0,
-        Start::OutsideOf(range) => {
+        CaptureStart::Caller => 0,
+        CaptureStart::OutsideOf(range) => {
             native.addresses.iter().take_while(|address| range.contains(&address.lookup())).count()
         }
-        Start::CallerOf(place) => native.runner_of(*place, 0).map_or(0, |index| index + 1),
-        Start::PythonCaller => {
+        CaptureStart::CallerOf(place) => native.runner_of(*place, 0).map_or(0, |index| index + 1),
+        CaptureStart::PythonCaller => {
             let innermost = activations.iter().find(|activation| activation.0 != 0);
             innermost
                 .map_or(0, |innermost| native.runner_of(*innermost, 0).unwrap_or_else(|| native.inside(*innermost)))
@@ -188,7 +188,7 @@ mod tests {
         let stack_pointers = [0x100, 0x200, 0x300].map(StackPointer);
         let native = NativeStack { addresses: &addresses, stack_pointers: &stack_pointers, is_complete };
         let activations: Vec<_> = activations.iter().copied().map(StackPointer).collect();
-        first_native(&Start::PythonCaller, &native, &activations)
+        first_native(&CaptureStart::PythonCaller, &native, &activations)
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::request::Start;
+use crate::request::CaptureStart;
 
 /// The options of [`dump_all_threads`](crate::dump_all_threads).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,12 +13,12 @@ pub struct DumpOptions {
     /// The maximum number of frames of each thread, innermost first.
     pub frames: usize,
     /// The frame at which the stack of the calling thread begins; `None` omits the thread.
-    pub calling_thread: Option<Start>,
+    pub calling_thread: Option<CaptureStart>,
 }
 
 impl Default for DumpOptions {
     fn default() -> Self {
-        Self { timeout: Duration::from_secs(1), frames: 256, calling_thread: Some(Start::Caller) }
+        Self { timeout: Duration::from_secs(1), frames: 256, calling_thread: Some(CaptureStart::Caller) }
     }
 }
 

@@ -5,7 +5,7 @@
 use stackweave_core::StackId;
 use stackweave_unwind::{Captured, LastStackMark};
 
-use crate::request::{Capture, Request, Start};
+use crate::request::{Capture, CaptureRequest, CaptureStart};
 use crate::sources::WalkedSources;
 
 /// The last capture, and everything that determined its stack once both walks were done. All zeros are a valid
@@ -28,7 +28,7 @@ pub(crate) struct LastCapture {
 impl LastCapture {
     /// Returns the stack of the last capture, if this one, with both walks done, has the same stack.
     #[inline(always)]
-    pub(crate) fn find(&self, request: &Request, walked: &WalkedSources, native: Captured) -> Option<Capture> {
+    pub(crate) fn find(&self, request: &CaptureRequest, walked: &WalkedSources, native: Captured) -> Option<Capture> {
         if !(walked.is_unchanged || walked.len == 0) || !may_repeat(request, walked) {
             return None;
         }
@@ -57,7 +57,13 @@ impl LastCapture {
 
     /// Stores a capture, or clears the last one if it cannot be repeated.
     #[inline(always)]
-    pub(crate) fn keep(&mut self, request: &Request, walked: &WalkedSources, native: Captured, capture: Capture) {
+    pub(crate) fn keep(
+        &mut self,
+        request: &CaptureRequest,
+        walked: &WalkedSources,
+        native: Captured,
+        capture: Capture,
+    ) {
         self.forget();
         if !may_repeat(request, walked) {
             return;
@@ -88,21 +94,21 @@ impl LastCapture {
 /// Returns whether equal walks lead to an equal stack: without native frames there is nothing to weave, and other
 /// interpreters do not report whether their frames have changed.
 #[inline(always)]
-fn may_repeat(request: &Request, walked: &WalkedSources) -> bool {
+fn may_repeat(request: &CaptureRequest, walked: &WalkedSources) -> bool {
     request.native && !walked.has_scripts
 }
 
 #[inline(always)]
-fn kinds_of(request: &Request) -> u64 {
+fn kinds_of(request: &CaptureRequest) -> u64 {
     u64::from(request.python) | u64::from(request.script) << 1
 }
 
 #[inline(always)]
-fn words_of(start: &Start) -> (u64, u64, u64) {
+fn words_of(start: &CaptureStart) -> (u64, u64, u64) {
     match start {
-        Start::Caller => (1, 0, 0),
-        Start::OutsideOf(range) => (2, range.start, range.end),
-        Start::CallerOf(place) => (3, place.0, 0),
-        Start::PythonCaller => (4, 0, 0),
+        CaptureStart::Caller => (1, 0, 0),
+        CaptureStart::OutsideOf(range) => (2, range.start, range.end),
+        CaptureStart::CallerOf(place) => (3, place.0, 0),
+        CaptureStart::PythonCaller => (4, 0, 0),
     }
 }

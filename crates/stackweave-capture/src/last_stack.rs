@@ -11,7 +11,7 @@ use crate::buffers::DEPTH;
 pub(crate) const WOVEN_DEPTH: usize = 2 * DEPTH;
 
 /// The last woven stack. All zeros are a valid value: no stack yet.
-pub(crate) struct LastStack {
+pub(crate) struct LastWovenStack {
     hashes: CallerHashes<WOVEN_DEPTH>,
     /// Two stacks that alternate: the last one, and the one that is being woven.
     stacks: [[RawFrame; WOVEN_DEPTH]; 2],
@@ -23,7 +23,7 @@ pub(crate) struct LastStack {
     id: Option<StackId>,
 }
 
-impl LastStack {
+impl LastWovenStack {
     /// Returns the memory for weaving the next stack.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> &mut [RawFrame] {

@@ -58,10 +58,10 @@ pub use capture::{capture, capture_from_context, intern, stacks};
 pub use dump::{DumpError, DumpOptions, DumpSummary};
 pub use dumping::{dump_all_threads, dump_all_threads_from_context, dump_signal, prepare_answers, prepare_dumps};
 pub use extra_frames::{RegisteredExtraFrames, frames_behind, has_extra_frames, register_extra_frames};
-pub use request::{Capture, Request, Start, Stop};
+pub use request::{Capture, CaptureRequest, CaptureStart, Stop};
 pub use sources::{RegisteredSource, locate, register_source, write_frame, write_parts};
 pub use stackweave_core::{ExtraFrames, FrameSource, RawFrame, SourceStop, StackId, StopReason};
-pub use stats::{Stats, stats};
+pub use stats::{CaptureStats, stats};
 pub use watchdog::{Watchdog, WatchdogOptions};
 
 /// The examples of the guide, compiled and run with the doc tests.

@@ -7,7 +7,7 @@ use stackweave_core::{SourceStop, StackId, StackPointer, StopReason};
 
 /// The options of a capture. By default it captures everything, from the caller outward.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct CaptureRequest {
     /// Whether to capture Python frames.
     pub python: bool,
     /// Whether to capture native frames.
@@ -19,18 +19,18 @@ pub struct Request {
     /// Maximum number of frames to keep, innermost first.
     pub limit: usize,
     /// The frame at which the stack begins, before `skip`.
-    pub start: Start,
+    pub start: CaptureStart,
 }
 
-impl Default for Request {
+impl Default for CaptureRequest {
     fn default() -> Self {
-        Self { python: true, native: true, script: true, skip: 0, limit: usize::MAX, start: Start::Caller }
+        Self { python: true, native: true, script: true, skip: 0, limit: usize::MAX, start: CaptureStart::Caller }
     }
 }
 
 /// The frame at which a captured stack begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Start {
+pub enum CaptureStart {
     /// With the function that calls `capture`.
     Caller,
     /// With the innermost function whose code is not in this range: a library omits its own frames.
@@ -54,7 +54,7 @@ pub struct Capture {
     /// The reason why the walk of an interpreter's frames ended: the first incomplete one, in the order of
     /// registration.
     pub source_stop: SourceStop,
-    /// Whether frames were omitted because of [`Request::limit`].
+    /// Whether frames were omitted because of [`CaptureRequest::limit`].
     pub is_cut: bool,
 }
 
@@ -79,7 +79,7 @@ impl Capture {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Stop {
-    /// [`Request::limit`] was reached.
+    /// [`CaptureRequest::limit`] was reached.
     Limit,
     /// The native walk ended early.
     Native(StopReason),

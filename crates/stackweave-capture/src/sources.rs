@@ -11,17 +11,18 @@ use stackweave_core::{FrameSource, RawFrame, RawFrameKind, SourceKind, SourceLoc
 use stackweave_unwind::ThreadMemory;
 
 use crate::buffers::{CaptureBuffers, DEPTH};
-use crate::request::Request;
+use crate::request::CaptureRequest;
 use crate::weave::merge_sources;
 
 const MOST: usize = 256;
 
-struct Slot {
+struct FrameSourceSlot {
     source: OnceLock<Arc<dyn FrameSource>>,
     is_active: AtomicBool,
 }
 
-static SLOTS: [Slot; MOST] = [const { Slot { source: OnceLock::new(), is_active: AtomicBool::new(false) } }; MOST];
+static SLOTS: [FrameSourceSlot; MOST] =
+    [const { FrameSourceSlot { source: OnceLock::new(), is_active: AtomicBool::new(false) } }; MOST];
 /// Number of registered sources.
 static GIVEN: AtomicUsize = AtomicUsize::new(0);
 /// The number of the active or last Python source, plus one.
@@ -129,7 +130,7 @@ pub(crate) struct WalkedSources {
 /// Calls the sources that the request includes, for at most `capacity` frames of each.
 #[inline(always)]
 pub(crate) fn walk(
-    request: &Request,
+    request: &CaptureRequest,
     own: &mut CaptureBuffers,
     capacity: usize,
     in_signal_handler: bool,

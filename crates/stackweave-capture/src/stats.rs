@@ -11,7 +11,7 @@ use crate::capture::stacks;
 /// Totals of all threads since the process began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Stats {
+pub struct CaptureStats {
     /// Number of captured stacks.
     pub captures: u64,
     /// Number of captures by why the walk of interpreters' frames ended, indexed by `SourceStop as usize`.
@@ -20,7 +20,7 @@ pub struct Stats {
     pub stacks: StackTableStats,
 }
 
-impl Stats {
+impl CaptureStats {
     /// Returns the number of captures whose walk of interpreters' frames ended for `reason`.
     pub fn stopped_by(&self, reason: SourceStop) -> u64 {
         self.source_stops[reason as usize]
@@ -28,8 +28,8 @@ impl Stats {
 }
 
 /// Returns the totals of all threads since the process began.
-pub fn stats() -> Stats {
-    let mut total = Stats { stacks: stacks().stats(), ..Stats::default() };
+pub fn stats() -> CaptureStats {
+    let mut total = CaptureStats { stacks: stacks().stats(), ..CaptureStats::default() };
     for counters in buffers::all() {
         total.captures += counters.captures.load(Ordering::Relaxed);
         for (sum, counter) in total.source_stops.iter_mut().zip(&counters.source_stops) {

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use stackweave_capture::{
-    Capture, FrameSource, RawFrame, Request, SourceStop, StackId, Start, Stop, StopReason, capture, locate,
-    register_source, stacks, stats,
+    Capture, CaptureRequest, CaptureStart, FrameSource, RawFrame, SourceStop, StackId, Stop, StopReason, capture,
+    locate, register_source, stacks, stats,
 };
 use stackweave_core::{Position, RawFrameKind, SourceKind, SourceLocation, SourceWalk, SourceWalkResult, StackPointer};
 use stackweave_testkit::counting_allocator::{CountingAllocator, requests};
@@ -86,25 +86,25 @@ fn shape(captured: Capture) -> String {
     shape
 }
 
-fn script_only() -> Request {
-    Request { native: false, ..Request::default() }
+fn script_only() -> CaptureRequest {
+    CaptureRequest { native: false, ..CaptureRequest::default() }
 }
 
 #[test]
 fn frames_are_woven_and_named_until_their_source_is_removed() {
     let _lock = lock_tests();
     let source = register_source(Arc::new(Interpreter)).unwrap();
-    let captured = interpret(&[1, 2], || interpret(&[3], || capture(&Request::default())));
+    let captured = interpret(&[1, 2], || interpret(&[3], || capture(&CaptureRequest::default())));
     assert_eq!(shape(captured), ".3.21.");
     assert_eq!(captured.stop(), None);
     let only = interpret(&[1, 2], || interpret(&[3], || capture(&script_only())));
     assert_eq!(shape(only), "321");
     let names: Vec<_> = frames(only).into_iter().map(|frame| locate(frame).unwrap().name).collect();
     assert_eq!(names.iter().map(|name| &**name).collect::<Vec<_>>(), ["word 3", "word 2", "word 1"]);
-    let none = interpret(&[1], || capture(&Request { script: false, ..Request::default() }));
+    let none = interpret(&[1], || capture(&CaptureRequest { script: false, ..CaptureRequest::default() }));
     assert_eq!(shape(none), ".");
     drop(source);
-    assert_eq!(shape(interpret(&[1], || capture(&Request::default()))), ".");
+    assert_eq!(shape(interpret(&[1], || capture(&CaptureRequest::default()))), ".");
     assert_eq!(&*locate(frames(only)[0]).unwrap().name, "word 3", "a stack outlives its source");
 }
 
@@ -113,7 +113,7 @@ fn the_native_stack_begins_with_the_caller_and_equals_the_unwinders() {
     let _lock = lock_tests();
     #[inline(never)]
     fn both() -> (Capture, Vec<RawFrame>) {
-        let captured = capture(&Request::default());
+        let captured = capture(&CaptureRequest::default());
         let mut addresses = [stackweave_unwind::CodeAddress::default(); 256];
         let unwound = stackweave_unwind::capture(&mut addresses, 0);
         (captured, addresses[..unwound.len].iter().map(|address| RawFrame::native(*address)).collect())
@@ -132,10 +132,10 @@ fn skip_and_limit_count_woven_frames() {
     let _lock = lock_tests();
     let source = register_source(Arc::new(Interpreter)).unwrap();
     let words: Vec<u64> = (1..=200).collect();
-    let take = |request: &Request| interpret(&words, || interpret(&[300, 400], || capture(request)));
-    let whole = frames(take(&Request::default()));
+    let take = |request: &CaptureRequest| interpret(&words, || interpret(&[300, 400], || capture(request)));
+    let whole = frames(take(&CaptureRequest::default()));
     for (skip, limit) in [(0, 1), (0, 5), (2, 3), (5, 100), (0, 150), (whole.len() - 1, 10), (whole.len() + 5, 10)] {
-        let captured = take(&Request { skip, limit, ..Request::default() });
+        let captured = take(&CaptureRequest { skip, limit, ..CaptureRequest::default() });
         let expected: Vec<_> = whole.iter().skip(skip).take(limit).copied().collect();
         // The call site in this test differs from that of the first capture: compare from the frames that they
         // share.
@@ -154,7 +154,7 @@ fn a_library_can_omit_itself() {
     let _lock = lock_tests();
     #[inline(never)]
     fn library(range: std::ops::Range<u64>) -> Capture {
-        let captured = capture(&Request { start: Start::OutsideOf(range), ..Request::default() });
+        let captured = capture(&CaptureRequest { start: CaptureStart::OutsideOf(range), ..CaptureRequest::default() });
         std::hint::black_box(captured)
     }
     let start = library as fn(_) -> _ as usize as u64;
@@ -168,16 +168,19 @@ fn a_library_can_omit_itself() {
 fn a_library_can_omit_all_calls_inside_its_first_function() {
     let _lock = lock_tests();
     #[inline(never)]
-    fn inner(start: Start, depth: u32) -> Capture {
-        let captured =
-            if depth == 0 { capture(&Request { start, ..Request::default() }) } else { inner(start, depth - 1) };
+    fn inner(start: CaptureStart, depth: u32) -> Capture {
+        let captured = if depth == 0 {
+            capture(&CaptureRequest { start, ..CaptureRequest::default() })
+        } else {
+            inner(start, depth - 1)
+        };
         std::hint::black_box(captured)
     }
     #[inline(never)]
     fn library(leaves_out: bool, depth: u32) -> Capture {
         let here = std::hint::black_box(0_u8);
         let place = StackPointer((&raw const here).addr() as u64);
-        let captured = inner(if leaves_out { Start::CallerOf(place) } else { Start::Caller }, depth);
+        let captured = inner(if leaves_out { CaptureStart::CallerOf(place) } else { CaptureStart::Caller }, depth);
         std::hint::black_box(&here);
         captured
     }
@@ -186,15 +189,15 @@ fn a_library_can_omit_all_calls_inside_its_first_function() {
         assert_eq!(all.len() - outside.len(), depth as usize + 2);
         assert_eq!(all[all.len() - outside.len()..], outside);
     }
-    let nowhere = frames(inner(Start::CallerOf(StackPointer(1)), 3));
-    assert_eq!(nowhere.len(), frames(inner(Start::Caller, 3)).len());
+    let nowhere = frames(inner(CaptureStart::CallerOf(StackPointer(1)), 3));
+    assert_eq!(nowhere.len(), frames(inner(CaptureStart::Caller, 3)).len());
 }
 
 #[test]
 fn equal_stacks_have_one_id_on_every_thread() {
     let _lock = lock_tests();
     fn ids() -> Vec<StackId> {
-        (0..50).map(|_| capture(&Request::default()).stack.unwrap()).collect()
+        (0..50).map(|_| capture(&CaptureRequest::default()).stack.unwrap()).collect()
     }
     let threads: Vec<_> = (0..4).map(|_| thread::spawn(ids)).collect();
     let ids: HashSet<StackId> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
@@ -209,7 +212,7 @@ fn a_warm_capture_does_not_allocate() {
         for round in 0..3 {
             let before = requests();
             for _ in 0..1000 {
-                assert!(capture(&Request::default()).stack.is_some());
+                assert!(capture(&CaptureRequest::default()).stack.is_some());
             }
             if round == 2 {
                 assert_eq!(requests(), before);
@@ -247,7 +250,7 @@ fn removing_a_source_waits_for_captures_that_call_it() {
     let (is_inside, may_leave) = (AtomicBool::new(false), AtomicBool::new(false));
     let slow = Arc::new(Slow { is_inside, may_leave, left: AtomicBool::new(false) });
     let registered = register_source(Arc::clone(&slow) as Arc<dyn FrameSource>).unwrap();
-    let capturing = thread::spawn(|| capture(&Request::default()));
+    let capturing = thread::spawn(|| capture(&CaptureRequest::default()));
     while !slow.is_inside.load(Ordering::SeqCst) {
         thread::yield_now();
     }
@@ -272,7 +275,7 @@ fn a_source_may_capture_and_remove_itself_inside_its_walk() {
             walk.activations[0] = StackPointer(0);
             if DEPTH.get() == 0 {
                 DEPTH.set(1);
-                let inner = capture(&Request::default());
+                let inner = capture(&CaptureRequest::default());
                 INNER.store(inner.stack.map_or(0, StackId::get), Ordering::SeqCst);
                 DEPTH.set(0);
             }
@@ -283,7 +286,7 @@ fn a_source_may_capture_and_remove_itself_inside_its_walk() {
         }
     }
     let registered = register_source(Arc::new(Nested)).unwrap();
-    let outer = capture(&Request::default());
+    let outer = capture(&CaptureRequest::default());
     assert_eq!(shape(outer), "77.");
     let inner = StackId::new(INNER.load(Ordering::SeqCst)).unwrap();
     assert!(stacks().len(inner) > stacks().len(outer.stack.unwrap()), "the inner one also contains the source's walk");
@@ -356,19 +359,19 @@ fn a_repeated_capture_has_the_same_stack_and_others_do_not() {
     let _lock = lock_tests();
     let source = register_source(Arc::new(Careful)).unwrap();
     let requests = [
-        Request::default(),
-        Request { skip: 1, ..Request::default() },
-        Request { limit: 2, ..Request::default() },
-        Request { python: false, ..Request::default() },
-        Request { native: false, ..Request::default() },
-        Request { start: Start::PythonCaller, ..Request::default() },
+        CaptureRequest::default(),
+        CaptureRequest { skip: 1, ..CaptureRequest::default() },
+        CaptureRequest { limit: 2, ..CaptureRequest::default() },
+        CaptureRequest { python: false, ..CaptureRequest::default() },
+        CaptureRequest { native: false, ..CaptureRequest::default() },
+        CaptureRequest { start: CaptureStart::PythonCaller, ..CaptureRequest::default() },
     ];
     #[inline(never)]
-    fn at_one_place(request: &Request) -> Capture {
+    fn at_one_place(request: &CaptureRequest) -> Capture {
         std::hint::black_box(capture(request))
     }
     #[inline(never)]
-    fn at_another(request: &Request) -> Capture {
+    fn at_another(request: &CaptureRequest) -> Capture {
         std::hint::black_box(capture(request))
     }
     let take = |words: &[u64], place: usize, request: usize| {

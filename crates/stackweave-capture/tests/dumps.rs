@@ -13,7 +13,7 @@ use dumping::{
     sleep_function_range, threads_in,
 };
 use stackweave_capture::{
-    DumpError, DumpOptions, RawFrame, Start, Watchdog, WatchdogOptions, dump_all_threads,
+    CaptureStart, DumpError, DumpOptions, RawFrame, Watchdog, WatchdogOptions, dump_all_threads,
     dump_all_threads_from_context, prepare_dumps, register_source, write_frame,
 };
 use stackweave_testkit::counting_allocator::{CountingAllocator, requests};
@@ -180,7 +180,7 @@ fn sources_write_their_frames_and_long_stacks_are_cut() {
     let _lock = lock_tests();
     let source = register_source(Arc::new(script::Interpreter)).unwrap();
     script::WORD.store(7, Ordering::SeqCst);
-    let options = DumpOptions { calling_thread: Some(Start::Caller), frames: 2, ..patient() };
+    let options = DumpOptions { calling_thread: Some(CaptureStart::Caller), frames: 2, ..patient() };
     let (dumped, text) = dump(&options);
     dumped.unwrap();
     script::WORD.store(0, Ordering::SeqCst);

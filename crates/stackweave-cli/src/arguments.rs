@@ -9,7 +9,7 @@ use crate::examples;
 use crate::flame::Flame;
 use crate::live::Live;
 use crate::screen::ColourChoice;
-use crate::stacks::Stacks;
+use crate::stacks::StacksArguments;
 use crate::text::{HeapView, PhaseSort, Sort};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -21,7 +21,7 @@ use stackweave_export::SizeLimit;
 #[command(name = "stackweave", version, disable_help_subcommand = true)]
 #[command(after_help = "stackweave help COMMAND shows details and examples.\n\
     A RECORDING is a file (.swv), or a folder with one file for each process.")]
-pub(crate) struct Program {
+pub(crate) struct ProgramArguments {
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t, hide_possible_values = true)]
     #[arg(help = "When to use colours: auto, always or never [default: auto]", hide_default_value = true)]
     pub(crate) color: ColourChoice,
@@ -33,62 +33,62 @@ pub(crate) struct Program {
 pub(crate) enum Command {
     /// Run a Python program and record every call that it makes
     #[command(disable_help_flag = true)]
-    Trace(RunPython),
+    Trace(RunPythonArguments),
     /// Run a Python program and record every allocation that it makes
     #[command(disable_help_flag = true)]
-    Memory(RunPython),
+    Memory(RunPythonArguments),
     /// Run a Python program and record calls and memory together, in one file
     #[command(disable_help_flag = true)]
-    Record(RunPython),
+    Record(RunPythonArguments),
     /// Run a Python program and record what torch.compile does in it
     #[command(disable_help_flag = true)]
-    Dynamo(RunPython),
+    Dynamo(RunPythonArguments),
     /// Show the stacks of all threads of a running process, Python and native together
-    Stacks(Stacks),
+    Stacks(StacksArguments),
     /// Watch a recording while it is made
     Live(Live),
     /// Describe a recording, and report what is missing in it
     #[command(after_help = examples::INFO)]
-    Info(Info),
+    Info(InfoArguments),
     /// Show how much memory a program allocated, where, and what it did not free
     #[command(after_help = examples::HEAP)]
-    Heap(Heap),
+    Heap(HeapArguments),
     /// Show how long phases took, in total and in each run
     #[command(after_help = examples::PHASES)]
-    Phases(Phases),
+    Phases(PhasesArguments),
     /// Show the call tree with the cost of each path
     #[command(after_help = examples::TREE)]
-    Tree(Tree),
+    Tree(TreeArguments),
     /// Show the functions with the highest cost
     #[command(after_help = examples::TOP)]
-    Top(Top),
+    Top(TopArguments),
     /// Draw a flame graph in the terminal
     #[command(after_help = examples::FLAME)]
     Flame(Flame),
     /// Show which costs changed between two recordings
     #[command(after_help = examples::DIFF)]
-    Diff(Diff),
+    Diff(DiffArguments),
     /// Write one page with everything: flame graphs, timeline, functions, memory, sources
     #[command(after_help = examples::REPORT)]
-    Report(Report),
+    Report(ReportArguments),
     /// Write a recording in the format of a viewer
     #[command(after_help = examples::EXPORT)]
-    Export(Export),
+    Export(ExportArguments),
     /// Merge the recordings of many processes or machines into one file
     #[command(after_help = examples::MERGE)]
-    Merge(Merge),
+    Merge(MergeArguments),
     /// Report how well stacks can be captured here, and what would improve it
     #[command(disable_help_flag = true)]
-    Doctor(RunPython),
+    Doctor(RunPythonArguments),
     /// Write shell completions for commands, options and files
     #[command(after_help = examples::COMPLETIONS)]
     Completions(Completions),
     /// Show the help of a command, with examples
-    Help(Help),
+    Help(HelpArguments),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Help {
+pub(crate) struct HelpArguments {
     /// The command; without it, all commands are listed
     #[arg(value_name = "COMMAND")]
     pub(crate) command: Option<String>,
@@ -96,7 +96,7 @@ pub(crate) struct Help {
 
 /// The arguments after `--python` are parsed by the Python package, which defines the options of the recorders.
 #[derive(Debug, Args)]
-pub(crate) struct RunPython {
+pub(crate) struct RunPythonArguments {
     #[arg(long, value_name = "PYTHON", help = "The Python that runs it; by default STACKWEAVE_PYTHON, or python3")]
     pub(crate) python: Option<PathBuf>,
     /// Options, and the program: script.py, -m module or -c code, with its arguments
@@ -105,7 +105,7 @@ pub(crate) struct RunPython {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Info {
+pub(crate) struct InfoArguments {
     /// Recordings to describe
     #[arg(value_name = "RECORDING", required = true)]
     pub(crate) recordings: Vec<PathBuf>,
@@ -115,12 +115,12 @@ pub(crate) struct Info {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Tree {
+pub(crate) struct TreeArguments {
     /// Recordings to read, together
     #[arg(value_name = "RECORDING", required = true)]
     pub(crate) recordings: Vec<PathBuf>,
     #[command(flatten, next_help_heading = "Selection")]
-    pub(crate) selection: Selection,
+    pub(crate) selection: SelectionArguments,
     /// Show at most this many levels
     #[arg(long, value_name = "LEVELS")]
     pub(crate) depth: Option<usize>,
@@ -134,12 +134,12 @@ pub(crate) struct Tree {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Top {
+pub(crate) struct TopArguments {
     /// Recordings to read, together
     #[arg(value_name = "RECORDING", required = true)]
     pub(crate) recordings: Vec<PathBuf>,
     #[command(flatten, next_help_heading = "Selection")]
-    pub(crate) selection: Selection,
+    pub(crate) selection: SelectionArguments,
     /// Show this many functions
     #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 20)]
     pub(crate) limit: usize,
@@ -152,13 +152,13 @@ pub(crate) struct Top {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Diff {
+pub(crate) struct DiffArguments {
     /// The recording before the change
     pub(crate) before: PathBuf,
     /// The recording after it
     pub(crate) after: PathBuf,
     #[command(flatten, next_help_heading = "Selection")]
-    pub(crate) selection: Selection,
+    pub(crate) selection: SelectionArguments,
     /// Show this many functions
     #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 20)]
     pub(crate) limit: usize,
@@ -213,7 +213,7 @@ impl SourceTextOptions {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Report {
+pub(crate) struct ReportArguments {
     /// Recordings to show, together
     #[arg(value_name = "RECORDING", required = true)]
     pub(crate) recordings: Vec<PathBuf>,
@@ -243,7 +243,7 @@ pub(crate) struct Report {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Export {
+pub(crate) struct ExportArguments {
     /// Recordings to export, together
     #[arg(value_name = "RECORDING", required = true)]
     pub(crate) recordings: Vec<PathBuf>,
@@ -278,11 +278,11 @@ pub(crate) struct Export {
     #[command(flatten)]
     pub(crate) sources: SourceTextOptions,
     #[command(flatten, next_help_heading = "Selection")]
-    pub(crate) selection: Selection,
+    pub(crate) selection: SelectionArguments,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Heap {
+pub(crate) struct HeapArguments {
     /// Recordings to read, together
     #[arg(value_name = "RECORDING", required = true)]
     pub(crate) recordings: Vec<PathBuf>,
@@ -311,7 +311,7 @@ pub(crate) struct Heap {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Phases {
+pub(crate) struct PhasesArguments {
     /// Recordings to read, together
     #[arg(value_name = "RECORDING", required = true)]
     pub(crate) recordings: Vec<PathBuf>,
@@ -332,7 +332,7 @@ pub(crate) struct Phases {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Merge {
+pub(crate) struct MergeArguments {
     /// Recordings to merge; damaged parts are left out
     #[arg(value_name = "RECORDING", required = true)]
     pub(crate) recordings: Vec<PathBuf>,
@@ -346,7 +346,7 @@ pub(crate) struct Merge {
 
 /// The part of a recording that a command shows, and the measure.
 #[derive(Debug, Args)]
-pub(crate) struct Selection {
+pub(crate) struct SelectionArguments {
     /// The measure: time, calls, samples, bytes or allocations (all), live (not freed), peak or temporary (freed
     /// soon); by default the main measure of the recording
     #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
@@ -444,7 +444,7 @@ mod tests {
 
     #[test]
     fn the_arguments_are_consistent() {
-        Program::command().debug_assert();
+        ProgramArguments::command().debug_assert();
     }
 
     #[test]

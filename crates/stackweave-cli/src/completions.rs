@@ -5,7 +5,7 @@ use std::io;
 use clap::{Args, Command, CommandFactory};
 use clap_complete::{Shell, generate};
 
-use crate::arguments::Program;
+use crate::arguments::ProgramArguments;
 use crate::failure::Failure;
 use crate::python_commands::PythonCommand;
 use crate::screen::show;
@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &Completions) -> Result<(), Failure> {
 
 /// Returns the command with the options of the Python package's commands.
 fn command() -> Command {
-    let command = Program::command();
+    let command = ProgramArguments::command();
     let names: Vec<String> = command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
     names.iter().fold(command, |command, name| match PythonCommand::of(name) {
         Some(python) => command.mut_subcommand(name, |one| python.completed(one)),

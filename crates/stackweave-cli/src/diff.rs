@@ -4,15 +4,15 @@ use std::path::Path;
 
 use stackweave_profile::Diff as ProfileDiff;
 
-use crate::arguments::Diff;
+use crate::arguments::DiffArguments;
 use crate::diff_gate::{Checked, Gate, Sides};
 use crate::diff_json;
 use crate::failure::Failure;
-use crate::screen::{Screen, show, show_json};
+use crate::screen::{OutputFeatures, show, show_json};
 use crate::selection::Selected;
 use crate::text::{DiffOptions, write_diff};
 
-pub(crate) fn run(arguments: &Diff) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &DiffArguments) -> Result<(), Failure> {
     let gate = Gate {
         total: arguments.gate.fail_above,
         each: arguments.gate.fail_above_each,
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &Diff) -> Result<(), Failure> {
     let selected = Sides { diff: &diff, selected: sides.map(|side| side.total() - side.without_frame()) };
     let checked = [checked(&arguments.before, &before), checked(&arguments.after, &after)];
     let verdict = gate.judge(&selected, checked);
-    let Screen { width, colour, .. } = Screen::of_output();
+    let OutputFeatures { width, colour, .. } = OutputFeatures::of_output();
     let options = DiffOptions {
         by_path: arguments.paths,
         limit: Some(arguments.limit),

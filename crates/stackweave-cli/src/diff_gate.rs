@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stackweave_core::printable;
-use stackweave_profile::{Change, Diff, FunctionId};
+use stackweave_profile::{Diff, FunctionId, ValueChange};
 
 /// The limits, in percent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -25,7 +25,7 @@ pub(crate) struct Sides<'a> {
 
 /// The result of a gate.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Verdict {
+pub(crate) struct GateResult {
     pub(crate) is_requested: bool,
     /// The sentence about the cost that grew by too much, or why that can't be checked; `None` if no cost did.
     pub(crate) sentence: Option<String>,
@@ -45,7 +45,7 @@ pub(crate) struct Checked<'a> {
 
 impl Sides<'_> {
     /// Returns the change of the selected total.
-    pub(crate) fn total(&self) -> Change {
+    pub(crate) fn total(&self) -> ValueChange {
         self.diff.change(Some(self.selected[0]), Some(self.selected[1]))
     }
 
@@ -53,12 +53,12 @@ impl Sides<'_> {
         if self.diff.is_normalised() { format!("{:.1} %", cost * 100.0) } else { self.diff.measure().text(cost) }
     }
 
-    fn change(&self, before: Option<i64>, after: Option<i64>) -> Change {
+    fn change(&self, before: Option<i64>, after: Option<i64>) -> ValueChange {
         self.diff.change(before, after)
     }
 
     /// Returns the function whose self cost grew most.
-    fn most_grown(&self) -> Option<(FunctionId, Change)> {
+    fn most_grown(&self) -> Option<(FunctionId, ValueChange)> {
         let self_cost = |side: Option<stackweave_profile::CallStatistics>| side.map(|cost| cost.self_cost);
         let changes = self.diff.by_function().iter();
         let changes = changes.map(|of| (of.function, self.change(self_cost(of.before), self_cost(of.after))));
@@ -66,7 +66,7 @@ impl Sides<'_> {
         most.filter(|(_, change)| change.difference() > 0.0)
     }
 
-    fn grown(&self, subject: &str, change: Change) -> String {
+    fn grown(&self, subject: &str, change: ValueChange) -> String {
         let (before, after) = (self.text(change.before), self.text(change.after));
         match change.ratio() {
             Some(ratio) => format!("{subject} grew by {:.1} %, from {before} to {after}", (ratio - 1.0) * 100.0),
@@ -81,15 +81,15 @@ impl Sides<'_> {
 
 impl Gate {
     /// Checks both limits, and returns which one is exceeded. A gate that can't be checked does not pass.
-    pub(crate) fn judge(&self, sides: &Sides<'_>, checked: [Checked<'_>; 2]) -> Verdict {
+    pub(crate) fn judge(&self, sides: &Sides<'_>, checked: [Checked<'_>; 2]) -> GateResult {
         if self.total.is_none() && self.each.is_none() {
-            return Verdict::default();
+            return GateResult::default();
         }
         if let Some(sentence) = self.unchecked(checked) {
-            return Verdict { is_requested: true, sentence: Some(sentence), is_unknown: true };
+            return GateResult { is_requested: true, sentence: Some(sentence), is_unknown: true };
         }
         let sentence = self.total_sentence(sides).or_else(|| self.each_sentence(sides));
-        Verdict { is_requested: true, sentence, is_unknown: false }
+        GateResult { is_requested: true, sentence, is_unknown: false }
     }
 
     /// Returns why the gate can't be checked. A function that is new has grown from nothing; but one that disappeared

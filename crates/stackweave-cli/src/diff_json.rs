@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
-use stackweave_profile::{CallStatistics, Change, Cost, Diff, DiffNode, FunctionDiff};
+use stackweave_profile::{CallStatistics, Cost, Diff, DiffNode, FunctionDiff, ValueChange};
 
-use crate::diff_gate::{Sides, Verdict};
+use crate::diff_gate::{GateResult, Sides};
 use crate::json_values::{cost, function, unit};
 use crate::text::DiffOptions;
 
@@ -14,7 +14,7 @@ pub(crate) fn write(
     out: &mut dyn Write,
     sides: &Sides<'_>,
     options: &DiffOptions,
-    (verdict, remarks): (&Verdict, &[String]),
+    (verdict, remarks): (&GateResult, &[String]),
 ) -> io::Result<()> {
     let diff = sides.diff;
     let limit = options.limit.unwrap_or(usize::MAX);
@@ -37,13 +37,13 @@ pub(crate) fn write(
     writeln!(out)
 }
 
-fn rows(mut rows: Vec<(Change, Map<String, Value>)>, limit: usize) -> Value {
+fn rows(mut rows: Vec<(ValueChange, Map<String, Value>)>, limit: usize) -> Value {
     rows.retain(|(change, _)| change.difference() != 0.0);
     rows.sort_by(|(a, _), (b, _)| b.difference().abs().total_cmp(&a.difference().abs()));
     rows.into_iter().take(limit).map(|(_, row)| row).collect()
 }
 
-fn functions(diff: &Diff) -> Vec<(Change, Map<String, Value>)> {
+fn functions(diff: &Diff) -> Vec<(ValueChange, Map<String, Value>)> {
     let side = |of: Option<CallStatistics>| of.map(|of| (of.calls, of.self_cost, of.total));
     let row = |of: &FunctionDiff| {
         let mut row = function(diff.functions().function(of.function));
@@ -54,7 +54,7 @@ fn functions(diff: &Diff) -> Vec<(Change, Map<String, Value>)> {
     diff.by_function().iter().map(row).collect()
 }
 
-fn paths(diff: &Diff) -> Vec<(Change, Map<String, Value>)> {
+fn paths(diff: &Diff) -> Vec<(ValueChange, Map<String, Value>)> {
     let side = |of: Option<Cost>| of.map(|of| (of.calls, of.self_cost, of.total));
     let row = |node: &DiffNode| {
         let mut row = function(diff.functions().function_of(node.frame));
@@ -79,7 +79,7 @@ fn callers(diff: &Diff, node: &DiffNode) -> Value {
     Value::Array(names)
 }
 
-fn put_sides(diff: &Diff, row: &mut Map<String, Value>, sides: [Option<(u64, i64, i64)>; 2], changed: Change) {
+fn put_sides(diff: &Diff, row: &mut Map<String, Value>, sides: [Option<(u64, i64, i64)>; 2], changed: ValueChange) {
     let side = |of: Option<(u64, i64, i64)>| {
         of.map(|(calls, self_cost, total)| {
             json!({"calls": calls, "self": cost(diff.measure(), self_cost), "total": cost(diff.measure(), total)})
@@ -91,7 +91,7 @@ fn put_sides(diff: &Diff, row: &mut Map<String, Value>, sides: [Option<(u64, i64
 }
 
 /// Writes `before` and `after` like the text: in the unit, or as shares.
-fn change(diff: &Diff, of: Change) -> Value {
+fn change(diff: &Diff, of: ValueChange) -> Value {
     let value = |number: f64| -> Value {
         #[expect(clippy::cast_possible_truncation, reason = "it was converted from an integer")]
         if diff.is_normalised() { json!(number) } else { cost(diff.measure(), number.round() as i64) }

@@ -6,15 +6,15 @@ use stackweave_export::{ExportError, ExportOptions, Format, export};
 use stackweave_profile::Measure;
 use stackweave_recording::Recording;
 
-use crate::arguments::{Export, MeasureChoice};
+use crate::arguments::{ExportArguments, MeasureChoice};
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::opening::{open, symbolizer};
+use crate::open_recordings::{open, symbolizer};
 use crate::output;
 use crate::progress::Progress;
 use crate::safe_output::say;
 
-pub(crate) fn run(arguments: &Export) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &ExportArguments) -> Result<(), Failure> {
     let format = format(arguments)?;
     if matches!(arguments.selection.measure, Some(MeasureChoice::Calls)) {
         return Err(Failure::arguments(
@@ -85,7 +85,7 @@ const fn cast(bytes: u64) -> f64 {
 }
 
 /// Returns the requested format, or that of the output's suffix.
-fn format(arguments: &Export) -> Result<Format, Failure> {
+fn format(arguments: &ExportArguments) -> Result<Format, Failure> {
     if let Some(name) = &arguments.format {
         return name.parse().map_err(Failure::arguments);
     }

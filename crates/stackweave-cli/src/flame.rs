@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 use stackweave_profile::Pattern;
 
-use crate::arguments::Selection;
+use crate::arguments::SelectionArguments;
 use crate::failure::Failure;
 use crate::flame_json;
-use crate::screen::{Screen, show, show_json};
+use crate::screen::{OutputFeatures, show, show_json};
 use crate::table_notes::write_table_notes;
 use crate::text::{FlameOptions, FlameShape, FlameTree, write_flame};
 
@@ -33,7 +33,7 @@ pub(crate) struct Flame {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten, next_help_heading = "Selection")]
-    pub(crate) selection: Selection,
+    pub(crate) selection: SelectionArguments,
 }
 
 const WIDTH: usize = 100;
@@ -42,7 +42,7 @@ const OTHER_LINES: usize = 3;
 
 pub(crate) fn run(arguments: &Flame) -> Result<(), Failure> {
     let mut selected = arguments.selection.profile(&arguments.recordings)?;
-    let screen = Screen::of_output();
+    let screen = OutputFeatures::of_output();
     let width = arguments.width.map_or_else(|| screen.width.unwrap_or(WIDTH), usize::from);
     let mut shape = FlameShape {
         root: arguments.root.clone(),

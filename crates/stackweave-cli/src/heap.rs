@@ -2,15 +2,15 @@
 
 use stackweave_profile::memory::{MemoryQuery, MemoryReport, has_no_history, read_report};
 
-use crate::arguments::Heap;
+use crate::arguments::HeapArguments;
 use crate::failure::Failure;
 use crate::heap_json;
-use crate::opening::symbolizer;
+use crate::open_recordings::symbolizer;
 use crate::progress::Progress;
-use crate::screen::{Screen, show, show_json};
+use crate::screen::{OutputFeatures, show, show_json};
 use crate::text::{HeapOptions, HeapView, write_heap};
 
-pub(crate) fn run(arguments: &Heap) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &HeapArguments) -> Result<(), Failure> {
     let recording = arguments.filters.scope.recording(&arguments.recordings)?;
     let query = MemoryQuery {
         range: arguments.filters.scope.range()?,
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Heap) -> Result<(), Failure> {
     }
     let mut remarks = recording.report();
     remarks.append(&mut report.remarks);
-    let Screen { width, colour, .. } = Screen::of_output();
+    let OutputFeatures { width, colour, .. } = OutputFeatures::of_output();
     let options = HeapOptions { view: arguments.view, limit: arguments.limit, width, colour };
     if arguments.json {
         show_json(|out| heap_json::write(out, &report, &options, &remarks))

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use stackweave_profile::Profile;
 use stackweave_profile::memory::{
-    DeviceMemory, DevicePoint, DeviceState, MemoryReport, OutOfMemory, PoolHistory, PoolState, pool_name, top_stacks,
+    DeviceMemory, DevicePoint, DeviceState, FailedRequest, MemoryReport, PoolHistory, PoolState, pool_name, top_stacks,
 };
 
 use crate::heap_json::{frames, seconds};
@@ -15,7 +15,7 @@ pub(crate) fn devices(report: &MemoryReport) -> Value {
 
 fn device(memory: &DeviceMemory) -> Value {
     let of = &memory.history;
-    let failed = |(index, failure): (usize, &OutOfMemory)| failure_of(failure, memory.failed.get(index));
+    let failed = |(index, failure): (usize, &FailedRequest)| failure_of(failure, memory.failed.get(index));
     json!({
         "device": of.device,
         "pid": memory.pid,
@@ -73,7 +73,7 @@ fn state(of: &DeviceState) -> Value {
     })
 }
 
-fn failure_of(failure: &OutOfMemory, profile: Option<&Profile>) -> Value {
+fn failure_of(failure: &FailedRequest, profile: Option<&Profile>) -> Value {
     let stack = profile.map(|profile| top_stacks(profile).first().map(|stack| frames(profile, stack)));
     json!({
         "time": seconds(failure.time_ns),

@@ -75,12 +75,12 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
-    use crate::arguments::Program;
+    use crate::arguments::ProgramArguments;
 
     #[test]
     fn every_command_is_in_one_group() {
         let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
-        let command = Program::command();
+        let command = ProgramArguments::command();
         let mut known: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
         grouped.sort_unstable();
         known.sort_unstable();
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn the_page_fits_on_a_screen() {
-        let mut command = with_page(Program::command(), ColourChoice::Never);
+        let mut command = with_page(ProgramArguments::command(), ColourChoice::Never);
         let page = command.render_help().to_string();
         assert!(page.lines().count() <= 40, "{page}");
         assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");

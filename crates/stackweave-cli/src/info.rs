@@ -3,14 +3,14 @@
 use stackweave_profile::TraceNotes;
 use stackweave_recording::{ProcessRecording, Recording};
 
-use crate::arguments::Info;
+use crate::arguments::InfoArguments;
 use crate::failure::Failure;
-use crate::opening::open;
+use crate::open_recordings::open;
 use crate::progress::Progress;
 use crate::screen::{show, show_json};
 use crate::{info_json, info_text};
 
-pub(crate) fn run(arguments: &Info) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &InfoArguments) -> Result<(), Failure> {
     let recording = open(&arguments.recordings)?;
     let notes = notes(&recording);
     if arguments.json {

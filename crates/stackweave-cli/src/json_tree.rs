@@ -47,9 +47,9 @@ mod tests {
 
     use super::*;
 
-    struct Chain(Vec<Vec<usize>>);
+    struct ChainTree(Vec<Vec<usize>>);
 
-    impl Nested for Chain {
+    impl Nested for ChainTree {
         fn children(&self, node: usize) -> &[usize] {
             &self.0[node]
         }
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn children_are_nested() {
         let mut out = Vec::new();
-        let tree = Chain(vec![vec![1, 3], vec![2], vec![], vec![]]);
+        let tree = ChainTree(vec![vec![1, 3], vec![2], vec![], vec![]]);
         assert!(write_nested(&mut out, &tree, 0).is_ok());
         let read: Value = serde_json::from_slice(&out).unwrap_or_default();
         let leaf = |node| json!({"node": node});
@@ -75,7 +75,7 @@ mod tests {
         let mut chain: Vec<Vec<usize>> = (1..many).map(|next| vec![next]).collect();
         chain.push(Vec::new());
         let mut out = Vec::new();
-        assert!(write_nested(&mut out, &Chain(chain), 0).is_ok());
+        assert!(write_nested(&mut out, &ChainTree(chain), 0).is_ok());
         assert_eq!(String::from_utf8_lossy(&out).matches('{').count(), many);
     }
 }

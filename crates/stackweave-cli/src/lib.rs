@@ -29,7 +29,7 @@ mod json_tree;
 mod json_values;
 mod live;
 mod merge;
-mod opening;
+mod open_recordings;
 mod output;
 mod phases;
 mod phases_json;
@@ -53,7 +53,7 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, FromArgMatches};
 
-use arguments::{Command, Program};
+use arguments::{Command, ProgramArguments};
 use failure::Failure;
 use safe_output::say;
 use screen::ColourChoice;
@@ -67,12 +67,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments = help::with_help_flag(std::iter::once("stackweave".into()).chain(given).collect());
     let colour = ColourChoice::from_arguments(&arguments);
     colour.choose();
-    let mut command = help::with_page(Program::command(), colour);
+    let mut command = help::with_page(ProgramArguments::command(), colour);
     if arguments.len() <= 1 {
         return status(command.print_help().map_err(|error| Failure::output(&error)));
     }
     let parsed = command.try_get_matches_from_mut(&arguments);
-    let program = match parsed.and_then(|matches| Program::from_arg_matches(&matches)) {
+    let program = match parsed.and_then(|matches| ProgramArguments::from_arg_matches(&matches)) {
         Ok(program) => program,
         // clap returns help and version as errors, which go to standard output.
         Err(text) if !text.use_stderr() => return status(text.print().map_err(|error| Failure::output(&error))),

@@ -3,15 +3,15 @@
 use stackweave_files::output::{Existing, is_stream};
 use stackweave_recording::{MergeError, merge_to};
 
-use crate::arguments::Merge;
+use crate::arguments::MergeArguments;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::opening::open;
+use crate::open_recordings::open;
 use crate::output;
 use crate::progress::Progress;
 use crate::safe_output::say;
 
-pub(crate) fn run(arguments: &Merge) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &MergeArguments) -> Result<(), Failure> {
     let output = &output::path(&arguments.output);
     if !arguments.overwrite && output.exists() && !is_stream(output) {
         return Err(output::exists(output));

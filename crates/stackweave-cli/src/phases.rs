@@ -4,15 +4,15 @@ use stackweave_profile::AggregateOptions;
 use stackweave_profile::timing::read_timing;
 use stackweave_recording::Missing;
 
-use crate::arguments::Phases;
+use crate::arguments::PhasesArguments;
 use crate::failure::Failure;
-use crate::opening::symbolizer;
+use crate::open_recordings::symbolizer;
 use crate::phases_json;
 use crate::progress::Progress;
-use crate::screen::{Screen, show, show_json};
+use crate::screen::{OutputFeatures, show, show_json};
 use crate::text::{PhasesOptions, write_phases};
 
-pub(crate) fn run(arguments: &Phases) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &PhasesArguments) -> Result<(), Failure> {
     let recording = arguments.filters.scope.recording(&arguments.recordings)?;
     let options = AggregateOptions {
         threads: arguments.filters.scope.thread.clone(),
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Phases) -> Result<(), Failure> {
     if report.rows.is_empty() {
         remarks.push("No phases are selected.".to_owned());
     }
-    let Screen { width, colour, .. } = Screen::of_output();
+    let OutputFeatures { width, colour, .. } = OutputFeatures::of_output();
     let options =
         PhasesOptions { sort: arguments.sort, limit: Some(arguments.limit), only_runs: arguments.runs, width, colour };
     if arguments.json {

@@ -7,15 +7,15 @@ use stackweave_export::{ExportOptions, Format, is_report};
 use stackweave_files::output::is_stream;
 use stackweave_profile::AggregateOptions;
 
-use crate::arguments::Report;
+use crate::arguments::ReportArguments;
 use crate::browser;
 use crate::export::{beside, export_to};
 use crate::failure::Failure;
-use crate::opening::open;
+use crate::open_recordings::open;
 use crate::output;
 use crate::safe_output::say;
 
-pub(crate) fn run(arguments: &Report) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &ReportArguments) -> Result<(), Failure> {
     let given = arguments.output.as_deref().map(output::path);
     let output = given.unwrap_or_else(|| beside(&arguments.recordings[0], Format::Report));
     if arguments.open && is_stream(&output) {

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use crate::arguments::RunPython;
+use crate::arguments::RunPythonArguments;
 use crate::failure::Failure;
 use crate::python_commands::PythonCommand;
 use crate::screen::show;
@@ -15,7 +15,7 @@ const VARIABLE: &str = "STACKWEAVE_PYTHON";
 const PACKAGE_CHECK: &str = "import importlib.util, sys; sys.exit(importlib.util.find_spec('stackweave') is None)";
 
 /// Replaces this process by the Python that records, with this command of the package; returns only on failure.
-pub(crate) fn run(command: &str, given: RunPython) -> Result<(), Failure> {
+pub(crate) fn run(command: &str, given: RunPythonArguments) -> Result<(), Failure> {
     let help = PythonCommand::of(command).filter(|known| known.is_help(&given.arguments));
     match (hand_over(command, given), help) {
         (Err(why), Some(known)) => show(&[format!("{why}.")], |out| write!(out, "{}", known.help())),
@@ -23,7 +23,7 @@ pub(crate) fn run(command: &str, given: RunPython) -> Result<(), Failure> {
     }
 }
 
-fn hand_over(command: &str, given: RunPython) -> Result<(), Failure> {
+fn hand_over(command: &str, given: RunPythonArguments) -> Result<(), Failure> {
     let python = given.python.map(OsString::from).or_else(|| std::env::var_os(VARIABLE)).unwrap_or("python3".into());
     let shown = python.to_string_lossy().into_owned();
     let other = format!("name a Python with --python, or in {VARIABLE}");

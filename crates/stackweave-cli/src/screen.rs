@@ -78,7 +78,7 @@ fn by_environment(is_terminal: bool, variable: impl Fn(&str) -> Option<String>) 
 
 /// The abilities of standard output.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Screen {
+pub(crate) struct OutputFeatures {
     /// The maximum number of columns; `None` if the output is not a terminal.
     pub(crate) width: Option<usize>,
     /// The number of lines on the screen.
@@ -86,7 +86,7 @@ pub(crate) struct Screen {
     pub(crate) colour: bool,
 }
 
-impl Screen {
+impl OutputFeatures {
     pub(crate) fn of_output() -> Self {
         let is_terminal = io::stdout().is_terminal();
         let size = is_terminal.then(|| console::Term::stdout().size());
@@ -116,7 +116,7 @@ impl Screen {
 
 /// Writes text to standard output, and then the remarks to standard error.
 pub(crate) fn show(remarks: &[String], write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-    show_as(Content::Text { colour: Screen::of_output().colour }, write)?;
+    show_as(Content::Text { colour: OutputFeatures::of_output().colour }, write)?;
     for remark in remarks {
         say(format_args!("stackweave: {remark}"));
     }

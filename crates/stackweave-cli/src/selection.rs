@@ -9,9 +9,9 @@ use stackweave_profile::memory;
 use stackweave_profile::{AggregateOptions, Filter, Measure, Pattern, Profile, View, aggregate};
 use stackweave_recording::{Missing, ProcessRecording, Recording};
 
-use crate::arguments::{Filters, MeasureChoice, Scope, Selection};
+use crate::arguments::{Filters, MeasureChoice, Scope, SelectionArguments};
 use crate::failure::Failure;
-use crate::opening::{open, symbolizer};
+use crate::open_recordings::{open, symbolizer};
 use crate::progress::Progress;
 
 /// A profile of the selection, with remarks about it.
@@ -25,7 +25,7 @@ pub(crate) struct Selected {
     pub(crate) threads: usize,
 }
 
-impl Selection {
+impl SelectionArguments {
     /// Opens recordings and aggregates the selected part.
     pub(crate) fn profile(&self, paths: &[impl AsRef<Path>]) -> Result<Selected, Failure> {
         let recording = self.filters.scope.recording(paths)?;

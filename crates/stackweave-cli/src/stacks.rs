@@ -2,10 +2,10 @@
 
 use clap::Args;
 use stackweave_core::text_matches;
-use stackweave_remote::{Options, ProcessStacks, ThreadStack, stacks_of};
+use stackweave_remote::{InspectionOptions, ProcessStacks, ThreadStack, stacks_of};
 
 use crate::failure::Failure;
-use crate::screen::{Screen, show, show_json};
+use crate::screen::{OutputFeatures, show, show_json};
 use crate::{stacks_json, stacks_text};
 
 #[derive(Debug, Args)]
@@ -17,7 +17,7 @@ Examples:
   stackweave stacks $(pgrep -f train.py) --json
 
 The process is stopped for some milliseconds, and not changed. It needs no preparation.")]
-pub(crate) struct Stacks {
+pub(crate) struct StacksArguments {
     /// The process id, or the id of one of its threads
     #[arg(value_name = "PID")]
     pub(crate) process: u32,
@@ -38,9 +38,9 @@ pub(crate) struct Stacks {
     pub(crate) json: bool,
 }
 
-pub(crate) fn run(arguments: &Stacks) -> Result<(), Failure> {
-    let mut options = Options::default();
-    options.symbolize = stackweave_symbolize::Options::from_environment().map_err(Failure::new)?;
+pub(crate) fn run(arguments: &StacksArguments) -> Result<(), Failure> {
+    let mut options = InspectionOptions::default();
+    options.symbolize = stackweave_symbolize::SymbolizerOptions::from_environment().map_err(Failure::new)?;
     options.python = !arguments.native;
     options.native = !arguments.python;
     let mut stacks = stacks_of(arguments.process, &options).map_err(Failure::new)?;
@@ -48,11 +48,11 @@ pub(crate) fn run(arguments: &Stacks) -> Result<(), Failure> {
     if arguments.json {
         return show_json(|out| stacks_json::write(out, &stacks));
     }
-    let Screen { colour, .. } = Screen::of_output();
+    let OutputFeatures { colour, .. } = OutputFeatures::of_output();
     show(&stacks.remarks, |out| stacks_text::write(out, &stacks, arguments.all, colour))
 }
 
-impl Stacks {
+impl StacksArguments {
     /// Keeps the selected threads.
     fn choose_threads(&self, stacks: &mut ProcessStacks) -> Result<(), Failure> {
         let is = |thread: &ThreadStack, wanted: &str| {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
-use stackweave_profile::{Frame, FrameKind, Origin};
+use stackweave_profile::{CodeOrigin, Frame, FrameKind};
 use stackweave_remote::{ProcessStacks, ThreadStack};
 
 pub(crate) fn write(out: &mut dyn Write, stacks: &ProcessStacks) -> io::Result<()> {
@@ -39,7 +39,7 @@ fn frame_object(stacks: &ProcessStacks, frame: &Frame) -> io::Result<Value> {
     frame.write_json(&mut text)?;
     let mut object: Value = serde_json::from_slice(&text)?;
     let path = module_path(stacks, frame);
-    object["origin"] = Origin::of(frame, &path).as_str().into();
+    object["origin"] = CodeOrigin::of(frame, &path).as_str().into();
     if frame.kind == FrameKind::Native && !path.is_empty() {
         object["module_path"] = path.into();
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use stackweave_core::{is_printable, printable, write_location};
-use stackweave_profile::{Frame, FrameKind, Measure, Origin, View};
+use stackweave_profile::{CodeOrigin, Frame, FrameKind, Measure, View};
 use stackweave_remote::{ProcessStacks, ThreadStack};
 
 use crate::stacks_json::module_path;
@@ -22,18 +22,18 @@ const WIDEST_THREAD: usize = 60;
 /// Threads whose stacks look the same.
 struct Group<'a> {
     threads: Vec<&'a ThreadStack>,
-    rows: Vec<Row>,
+    rows: Vec<FrameText>,
 }
 
 /// A frame as text.
 #[derive(PartialEq)]
-enum Row {
+enum FrameText {
     Interpreted(String),
     Native { name: String, location: String, module: String },
 }
 
 pub(crate) fn write(out: &mut dyn Write, stacks: &ProcessStacks, all: bool, colour: bool) -> io::Result<()> {
-    let paint = Paint { colour };
+    let paint = TextColours { colour };
     writeln!(
         out,
         "{}",
@@ -86,9 +86,9 @@ fn groups(stacks: &ProcessStacks, all: bool) -> Vec<Group<'_>> {
 }
 
 /// Returns the frames that are shown, innermost first.
-fn rows(stacks: &ProcessStacks, thread: &ThreadStack, all: bool) -> Vec<Row> {
-    let origins: Vec<Origin> =
-        thread.frames.iter().map(|frame| Origin::of(frame, &module_path(stacks, frame))).collect();
+fn rows(stacks: &ProcessStacks, thread: &ThreadStack, all: bool) -> Vec<FrameText> {
+    let origins: Vec<CodeOrigin> =
+        thread.frames.iter().map(|frame| CodeOrigin::of(frame, &module_path(stacks, frame))).collect();
     let kinds: Vec<FrameKind> = thread.frames.iter().map(|frame| frame.kind).collect();
     let shown = shown(&origins, &kinds, all);
     thread.frames.iter().zip(shown).filter(|(_, is_shown)| *is_shown).map(|(frame, _)| row(frame)).collect()
@@ -96,12 +96,12 @@ fn rows(stacks: &ProcessStacks, thread: &ThreadStack, all: bool) -> Vec<Row> {
 
 /// Decides for each frame, innermost first, whether it is shown. The reader must see what the thread is doing: the
 /// innermost frame outside the interpreter is always shown, and the innermost interpreted frame too.
-fn shown(origins: &[Origin], kinds: &[FrameKind], all: bool) -> Vec<bool> {
+fn shown(origins: &[CodeOrigin], kinds: &[FrameKind], all: bool) -> Vec<bool> {
     let view = View { show_all: all, ..View::default() };
     let mut is_library = false;
     let mut shown: Vec<bool> = origins.iter().rev().map(|origin| view.shows_origin(*origin, &mut is_library)).collect();
     shown.reverse();
-    let innermost = origins.iter().position(|origin| *origin != Origin::Interpreter);
+    let innermost = origins.iter().position(|origin| *origin != CodeOrigin::Interpreter);
     let interpreted = kinds.iter().position(|kind| *kind != FrameKind::Native);
     let always = if innermost.is_none() && interpreted.is_none() { Some(0) } else { innermost };
     for index in [always, interpreted].into_iter().flatten() {
@@ -112,15 +112,15 @@ fn shown(origins: &[Origin], kinds: &[FrameKind], all: bool) -> Vec<bool> {
     shown
 }
 
-fn row(frame: &Frame) -> Row {
+fn row(frame: &Frame) -> FrameText {
     let name = frame.qualname.as_ref().unwrap_or(&frame.name);
     if frame.kind != FrameKind::Native {
         let mut text = String::new();
         let _ = write_location(&mut text, &frame.filename.as_deref().unwrap_or("<unknown>"), frame.position.line, name);
-        return Row::Interpreted(printable(&text));
+        return FrameText::Interpreted(printable(&text));
     }
     let inlined = if frame.is_inlined { ", inlined" } else { "" };
-    Row::Native {
+    FrameText::Native {
         name: printable(&shorten(name, WIDEST_NAME)),
         location: location(frame),
         module: frame.module.as_ref().map(|module| format!("[{}{inlined}]", printable(module))).unwrap_or_default(),
@@ -177,14 +177,14 @@ fn state(letter: char) -> String {
     }
 }
 
-fn write_rows(out: &mut dyn Write, rows: &[Row], paint: Paint) -> io::Result<()> {
-    let width = |part: fn(&Row) -> &str| rows.iter().map(|row| part(row).chars().count()).max().unwrap_or(0);
-    let names = width(|row| if let Row::Native { name, .. } = row { name } else { "" });
-    let locations = width(|row| if let Row::Native { location, .. } = row { location } else { "" });
+fn write_rows(out: &mut dyn Write, rows: &[FrameText], paint: TextColours) -> io::Result<()> {
+    let width = |part: fn(&FrameText) -> &str| rows.iter().map(|row| part(row).chars().count()).max().unwrap_or(0);
+    let names = width(|row| if let FrameText::Native { name, .. } = row { name } else { "" });
+    let locations = width(|row| if let FrameText::Native { location, .. } = row { location } else { "" });
     for row in rows {
         match row {
-            Row::Interpreted(text) => writeln!(out, "  {text}")?,
-            Row::Native { name, location, module } => {
+            FrameText::Interpreted(text) => writeln!(out, "  {text}")?,
+            FrameText::Native { name, location, module } => {
                 let text = format!("  | {name:names$}  {location:locations$}  {module}");
                 writeln!(out, "{}", paint.dim(text.trim_end()))?;
             }
@@ -206,11 +206,11 @@ fn one_line(text: &str, widest: usize) -> String {
 }
 
 #[derive(Clone, Copy)]
-struct Paint {
+struct TextColours {
     colour: bool,
 }
 
-impl Paint {
+impl TextColours {
     fn head(self, text: &str) -> String {
         self.in_code("\x1b[1m", text)
     }
@@ -230,8 +230,8 @@ mod tests {
 
     #[test]
     fn the_innermost_frame_that_matters_is_always_shown() {
+        use CodeOrigin::{Interpreter, Library, Program};
         use FrameKind::{Native, Python};
-        use Origin::{Interpreter, Library, Program};
         // The program calls a library that waits: native code of a lock, two library frames, the program, its start.
         let origins = [Library, Interpreter, Library, Library, Program, Interpreter];
         let kinds = [Native, Native, Python, Python, Python, Python];

@@ -1,8 +1,8 @@
 //! `stackweave tree`: the call tree.
 
-use crate::arguments::Tree;
+use crate::arguments::TreeArguments;
 use crate::failure::Failure;
-use crate::screen::{Screen, show, show_json};
+use crate::screen::{OutputFeatures, show, show_json};
 use crate::table_notes::write_table_notes;
 use crate::text::{TreeOptions, write_tree};
 use crate::tree_json;
@@ -10,9 +10,9 @@ use crate::tree_json;
 /// Paths with a smaller share of the total have no line.
 const MIN_PERCENT: f64 = 1.0;
 
-pub(crate) fn run(arguments: &Tree) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &TreeArguments) -> Result<(), Failure> {
     let selected = arguments.selection.profile(&arguments.recordings)?;
-    let Screen { width, colour, .. } = Screen::of_output();
+    let OutputFeatures { width, colour, .. } = OutputFeatures::of_output();
     let options = TreeOptions {
         max_depth: arguments.depth,
         min_share: arguments.min.unwrap_or(MIN_PERCENT) / 100.0,

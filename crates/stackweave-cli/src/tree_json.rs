@@ -19,13 +19,13 @@ pub(crate) fn write(
     options: &TreeOptions,
     remarks: &[String],
 ) -> io::Result<()> {
-    let shown = VisibleTree::of(profile, options, remarks);
+    let shown = VisibleNodes::of(profile, options, remarks);
     write_nested(out, &shown, 0)?;
     writeln!(out)
 }
 
 /// The visible nodes, by their index in the tree.
-struct VisibleTree<'a> {
+struct VisibleNodes<'a> {
     profile: &'a Profile,
     children: Vec<Vec<usize>>,
     /// The number of children of a node that are hidden, and their cost.
@@ -33,7 +33,7 @@ struct VisibleTree<'a> {
     remarks: &'a [String],
 }
 
-impl<'a> VisibleTree<'a> {
+impl<'a> VisibleNodes<'a> {
     fn of(profile: &'a Profile, options: &TreeOptions, remarks: &'a [String]) -> Self {
         let tree = profile.tree();
         let count = tree.nodes().len();
@@ -61,7 +61,7 @@ impl<'a> VisibleTree<'a> {
     }
 }
 
-impl Nested for VisibleTree<'_> {
+impl Nested for VisibleNodes<'_> {
     fn children(&self, index: usize) -> &[usize] {
         &self.children[index]
     }

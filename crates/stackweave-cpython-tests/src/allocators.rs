@@ -7,11 +7,11 @@ use std::ptr::null;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use stackweave_cpython::allocators::{AllocatorHooks, AllocatorObserver, Domain, Function, Pointer};
+use stackweave_cpython::allocators::{AllocatorFunction, AllocatorHooks, AllocatorObserver, BlockPointer, Domain};
 
 use crate::walks::lasting;
 
-type Origin = (Domain, Function, usize);
+type Origin = (Domain, AllocatorFunction, usize);
 
 #[derive(Default)]
 struct RecordedBlocks {
@@ -51,7 +51,7 @@ fn in_event<R>(body: impl FnOnce() -> R) -> (R, bool) {
 struct BlockKeeper;
 
 impl BlockKeeper {
-    fn allocated(domain: Domain, function: Function, size: usize, block: Pointer) {
+    fn allocated(domain: Domain, function: AllocatorFunction, size: usize, block: BlockPointer) {
         let mut recorded = recorded();
         if block.is_null() {
             recorded.failed += 1;
@@ -63,7 +63,7 @@ impl BlockKeeper {
         }
     }
 
-    fn freed(block: Pointer) -> Option<Origin> {
+    fn freed(block: BlockPointer) -> Option<Origin> {
         let mut recorded = recorded();
         recorded.freed += 1;
         let origin = recorded.blocks.remove(&(block.addr() as u64));
@@ -73,7 +73,12 @@ impl BlockKeeper {
 }
 
 impl AllocatorObserver for BlockKeeper {
-    fn allocate(domain: Domain, function: Function, size: usize, original: impl FnOnce() -> Pointer) -> Pointer {
+    fn allocate(
+        domain: Domain,
+        function: AllocatorFunction,
+        size: usize,
+        original: impl FnOnce() -> BlockPointer,
+    ) -> BlockPointer {
         let (block, is_outermost) = in_event(original);
         if is_outermost {
             Self::allocated(domain, function, size, block);
@@ -81,7 +86,7 @@ impl AllocatorObserver for BlockKeeper {
         block
     }
 
-    fn free(block: Pointer, original: impl FnOnce()) {
+    fn free(block: BlockPointer, original: impl FnOnce()) {
         assert!(!block.is_null());
         if !is_in_event() {
             Self::freed(block);
@@ -89,7 +94,12 @@ impl AllocatorObserver for BlockKeeper {
         in_event(original);
     }
 
-    fn reallocate(domain: Domain, old: Pointer, size: usize, original: impl FnOnce() -> Pointer) -> Pointer {
+    fn reallocate(
+        domain: Domain,
+        old: BlockPointer,
+        size: usize,
+        original: impl FnOnce() -> BlockPointer,
+    ) -> BlockPointer {
         if is_in_event() {
             return original();
         }
@@ -101,7 +111,7 @@ impl AllocatorObserver for BlockKeeper {
             recorded().kept += 1;
             recorded().blocks.insert(old.addr() as u64, origin);
         }
-        Self::allocated(domain, Function::Realloc, size, block);
+        Self::allocated(domain, AllocatorFunction::Realloc, size, block);
         block
     }
 
@@ -116,16 +126,16 @@ struct CallCounter;
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
 impl AllocatorObserver for CallCounter {
-    fn allocate(_: Domain, _: Function, _: usize, original: impl FnOnce() -> Pointer) -> Pointer {
+    fn allocate(_: Domain, _: AllocatorFunction, _: usize, original: impl FnOnce() -> BlockPointer) -> BlockPointer {
         COUNT.fetch_add(1, Ordering::Relaxed);
         in_event(original).0
     }
 
-    fn free(_: Pointer, original: impl FnOnce()) {
+    fn free(_: BlockPointer, original: impl FnOnce()) {
         in_event(original);
     }
 
-    fn reallocate(_: Domain, _: Pointer, _: usize, original: impl FnOnce() -> Pointer) -> Pointer {
+    fn reallocate(_: Domain, _: BlockPointer, _: usize, original: impl FnOnce() -> BlockPointer) -> BlockPointer {
         COUNT.fetch_add(1, Ordering::Relaxed);
         in_event(original).0
     }

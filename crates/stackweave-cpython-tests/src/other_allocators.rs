@@ -8,7 +8,7 @@ use crate::allocators::is_in_event;
 
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Allocator {
+struct OtherAllocator {
     context: *mut c_void,
     malloc: Option<unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void>,
     calloc: Option<unsafe extern "C" fn(*mut c_void, usize, usize) -> *mut c_void>,
@@ -25,15 +25,15 @@ struct Arenas {
 }
 
 // SAFETY: functions and their context, which the interpreter calls from every thread.
-unsafe impl Send for Allocator {}
+unsafe impl Send for OtherAllocator {}
 // SAFETY: as above.
-unsafe impl Sync for Allocator {}
+unsafe impl Sync for OtherAllocator {}
 // SAFETY: as above.
 unsafe impl Send for Arenas {}
 
-const NONE: Allocator =
-    Allocator { context: std::ptr::null_mut(), malloc: None, calloc: None, realloc: None, free: None };
-static PREVIOUS: Mutex<[Allocator; 3]> = Mutex::new([NONE; 3]);
+const NONE: OtherAllocator =
+    OtherAllocator { context: std::ptr::null_mut(), malloc: None, calloc: None, realloc: None, free: None };
+static PREVIOUS: Mutex<[OtherAllocator; 3]> = Mutex::new([NONE; 3]);
 static PREVIOUS_ARENAS: Mutex<Option<Arenas>> = Mutex::new(None);
 
 static CALLS: AtomicU64 = AtomicU64::new(0);
@@ -54,9 +54,9 @@ fn count() {
 }
 
 /// Returns the functions before which ours are installed: a copy, because several threads may be in them.
-unsafe fn previous(context: *mut c_void) -> Allocator {
+unsafe fn previous(context: *mut c_void) -> OtherAllocator {
     // SAFETY: the context is one of those below, which is never freed.
-    unsafe { *context.cast::<Allocator>() }
+    unsafe { *context.cast::<OtherAllocator>() }
 }
 
 unsafe extern "C" fn malloc(context: *mut c_void, size: usize) -> *mut c_void {
@@ -89,12 +89,12 @@ pub extern "C" fn cpython_tests_other_allocator(domain: c_int, is_on: bool) {
     let mut before = PREVIOUS.lock().expect("no thread panics");
     // SAFETY: the signatures are those of the headers, and the script holds the GIL.
     unsafe {
-        let get: unsafe extern "C" fn(c_int, *mut Allocator) = std::mem::transmute(symbol(c"PyMem_GetAllocator"));
-        let set: unsafe extern "C" fn(c_int, *mut Allocator) = std::mem::transmute(symbol(c"PyMem_SetAllocator"));
+        let get: unsafe extern "C" fn(c_int, *mut OtherAllocator) = std::mem::transmute(symbol(c"PyMem_GetAllocator"));
+        let set: unsafe extern "C" fn(c_int, *mut OtherAllocator) = std::mem::transmute(symbol(c"PyMem_SetAllocator"));
         if is_on {
             get(domain, &raw mut before[slot]);
             let context = std::ptr::from_mut(Box::leak(Box::new(before[slot]))).cast();
-            let mut ours = Allocator {
+            let mut ours = OtherAllocator {
                 context,
                 malloc: Some(malloc),
                 calloc: Some(calloc),

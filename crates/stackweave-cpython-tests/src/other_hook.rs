@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-type Evaluate = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, c_int) -> *mut c_void;
+type EvaluateFrame = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, c_int) -> *mut c_void;
 
 static PREVIOUS: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 static FRAMES: AtomicU64 = AtomicU64::new(0);
@@ -20,7 +20,7 @@ fn symbol(name: &CStr) -> *mut c_void {
 unsafe extern "C-unwind" fn evaluate(state: *mut c_void, frame: *mut c_void, throw: c_int) -> *mut c_void {
     FRAMES.fetch_add(1, Ordering::Relaxed);
     // SAFETY: the previous function takes the same arguments.
-    unsafe { std::mem::transmute::<*mut c_void, Evaluate>(PREVIOUS.load(Ordering::Relaxed))(state, frame, throw) }
+    unsafe { std::mem::transmute::<*mut c_void, EvaluateFrame>(PREVIOUS.load(Ordering::Relaxed))(state, frame, throw) }
 }
 
 /// Installs the function, or restores the previous one. 3.10 and 3.11 only; the script holds the GIL.

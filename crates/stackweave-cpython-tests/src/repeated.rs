@@ -1,15 +1,15 @@
 //! Many walks at one place, while other threads run.
 
-use crate::sources::{PLAIN, REPLAYING, Stack, walk};
+use crate::sources::{CheckedStack, PLAIN, REPLAYING, walk};
 use crate::walks::DEPTH;
 
 /// Walks `count` times, alternating between replay and plain walks. Returns how many results differ from the first.
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_differing_repeats(count: u64) -> u64 {
-    let mut expected = Stack::with_capacity(DEPTH);
+    let mut expected = CheckedStack::with_capacity(DEPTH);
     let walked = walk(PLAIN, &mut expected);
     expected.truncate(walked.len);
-    let mut stack = Stack::with_capacity(walked.len + 1);
+    let mut stack = CheckedStack::with_capacity(walked.len + 1);
     let differs = |round: &u64| {
         let kind = if round.is_multiple_of(2) { REPLAYING } else { PLAIN };
         walk(kind, &mut stack) != walked

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use stackweave_cpython::{Interpreter, PythonFrame};
 
-use crate::sources::{self, REPLAYING, Stack};
+use crate::sources::{self, CheckedStack, REPLAYING};
 
 fn report(what: &str) {
     let line = match Interpreter::find() {
@@ -33,7 +33,7 @@ static STOP: AtomicBool = AtomicBool::new(false);
 pub extern "C" fn cpython_tests_walk_through_shutdown() {
     let interpreter = Interpreter::find().expect("it is supported");
     let mut frames = [PythonFrame::default(); 64];
-    let mut stack = Stack::with_capacity(64);
+    let mut stack = CheckedStack::with_capacity(64);
     while !STOP.load(Ordering::Acquire) {
         interpreter.walk(&mut frames);
         sources::walk(REPLAYING, &mut stack);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use stackweave_cpython::{Interpreter, PythonFrame, SourceStop};
 
-use crate::walks::Record;
+use crate::walks::CtypesFrame;
 
 /// The capacity for the deepest stack in a handler.
 pub const DEPTH: usize = 4096;
@@ -64,13 +64,13 @@ pub extern "C" fn cpython_tests_handle(signal: c_int) -> c_int {
 /// # Safety
 /// `records` has room for [`DEPTH`] of them.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cpython_tests_seen(records: *mut Record) -> usize {
+pub unsafe extern "C" fn cpython_tests_seen(records: *mut CtypesFrame) -> usize {
     // SAFETY: no handler runs now: the signal is sent by this thread to itself.
     let frames = unsafe { &*LAST_FRAMES.0.get() };
     let len = LEN.load(Ordering::Relaxed);
     for (index, frame) in frames[..len].iter().enumerate() {
         // SAFETY: the caller vouches for the room.
-        unsafe { records.add(index).write(Record::from(frame)) };
+        unsafe { records.add(index).write(CtypesFrame::from(frame)) };
     }
     len
 }

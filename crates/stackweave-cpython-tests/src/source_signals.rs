@@ -12,13 +12,13 @@ use crate::signals::DEPTH;
 use crate::sources::source;
 
 /// The frames that the last handler read.
-struct LastFrames(UnsafeCell<([RawFrame; DEPTH], [StackPointer; DEPTH])>);
+struct LastSourceFrames(UnsafeCell<([RawFrame; DEPTH], [StackPointer; DEPTH])>);
 
 // SAFETY: handlers and their readers run in one thread, one after the other.
-unsafe impl Sync for LastFrames {}
+unsafe impl Sync for LastSourceFrames {}
 
-static LAST_FRAMES: LastFrames =
-    LastFrames(UnsafeCell::new(([RawFrame::script(0, 0); DEPTH], [StackPointer(0); DEPTH])));
+static LAST_FRAMES: LastSourceFrames =
+    LastSourceFrames(UnsafeCell::new(([RawFrame::script(0, 0); DEPTH], [StackPointer(0); DEPTH])));
 static LEN: AtomicUsize = AtomicUsize::new(0);
 static COMPLETE: AtomicU64 = AtomicU64::new(0);
 

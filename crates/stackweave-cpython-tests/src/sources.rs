@@ -8,7 +8,7 @@ use std::ptr::null;
 use stackweave_core::{FrameSource, RawFrame, RawFrameKind, SourceWalk, SourceWalkResult, StackPointer};
 use stackweave_cpython::{CodePointer, Interpreter, PythonFrame, PythonSource, ThreadStatePointer};
 
-use crate::walks::{DEPTH, Outcome, lasting};
+use crate::walks::{CtypesWalkResult, DEPTH, lasting};
 
 /// The amount of memory that a capture provides.
 const WORDS: usize = 1 << 18;
@@ -42,12 +42,12 @@ const PUBLIC: u32 = 4;
 
 /// The frames that a walk wrote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stack {
+pub(crate) struct CheckedStack {
     pub(crate) frames: Vec<RawFrame>,
     pub(crate) activations: Vec<StackPointer>,
 }
 
-impl Stack {
+impl CheckedStack {
     pub(crate) fn with_capacity(length: usize) -> Self {
         Self { frames: vec![RawFrame::default(); length], activations: vec![StackPointer(0); length] }
     }
@@ -58,8 +58,8 @@ impl Stack {
     }
 }
 
-pub(crate) fn walk(kind: u32, stack: &mut Stack) -> SourceWalkResult {
-    let Stack { frames, activations } = stack;
+pub(crate) fn walk(kind: u32, stack: &mut CheckedStack) -> SourceWalkResult {
+    let CheckedStack { frames, activations } = stack;
     let mut walk_source = |source: &PythonSource, memory: &mut [u64], in_signal_handler| {
         source.walk(SourceWalk { frames, activations, memory, source: 0, in_signal_handler })
     };
@@ -80,8 +80,12 @@ pub(crate) fn walk(kind: u32, stack: &mut Stack) -> SourceWalkResult {
 /// # Safety
 /// `pairs` has room for `capacity` of them.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cpython_tests_source_walk(kind: u32, pairs: *mut [u64; 2], capacity: usize) -> Outcome {
-    let mut stack = Stack::with_capacity(capacity);
+pub unsafe extern "C" fn cpython_tests_source_walk(
+    kind: u32,
+    pairs: *mut [u64; 2],
+    capacity: usize,
+) -> CtypesWalkResult {
+    let mut stack = CheckedStack::with_capacity(capacity);
     let walked = walk(kind, &mut stack);
     // SAFETY: the caller vouches for the room.
     unsafe { copy(&stack, walked, pairs) }
@@ -96,17 +100,17 @@ pub extern "C" fn cpython_tests_public_walk_with_exception() -> usize {
         let set: extern "C" fn(*mut c_void, *const c_char) = std::mem::transmute(symbol(c"PyErr_SetString"));
         set(*symbol(c"PyExc_KeyError").cast(), c"kept".as_ptr());
     }
-    walk(PUBLIC, &mut Stack::with_capacity(64)).len
+    walk(PUBLIC, &mut CheckedStack::with_capacity(64)).len
 }
 
 /// # Safety
 /// `pairs` has room for all frames.
-unsafe fn copy(stack: &Stack, walked: SourceWalkResult, pairs: *mut [u64; 2]) -> Outcome {
+unsafe fn copy(stack: &CheckedStack, walked: SourceWalkResult, pairs: *mut [u64; 2]) -> CtypesWalkResult {
     for index in 0..walked.len {
         // SAFETY: the caller vouches for the room.
         unsafe { pairs.add(index).write([stack.frames[index].to_bits(), stack.activations[index].0]) };
     }
-    Outcome::new(walked.len, walked.stop)
+    CtypesWalkResult::new(walked.len, walked.stop)
 }
 
 /// Walks the frames of the thread with that identity; none if there is no such thread.
@@ -118,8 +122,8 @@ pub unsafe extern "C" fn cpython_tests_source_walk_thread(
     thread: u64,
     pairs: *mut [u64; 2],
     capacity: usize,
-) -> Outcome {
-    let mut stack = Stack::with_capacity(capacity);
+) -> CtypesWalkResult {
+    let mut stack = CheckedStack::with_capacity(capacity);
     let states = source().thread_states();
     let state: Option<ThreadStatePointer> = states.iter().find(|(ident, _)| *ident == thread).map(|(_, state)| *state);
     // SAFETY: the script holds the GIL since the states were listed.
@@ -147,14 +151,14 @@ pub extern "C" fn cpython_tests_thread_count() -> u64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_differing_walks() -> *const c_char {
     // A first walk finds the depth, because clearing buffers for the deepest stack takes longer than the walks.
-    let is_sufficient = |capacity: &usize| walk(PLAIN, &mut Stack::with_capacity(*capacity)).len < *capacity;
+    let is_sufficient = |capacity: &usize| walk(PLAIN, &mut CheckedStack::with_capacity(*capacity)).len < *capacity;
     let capacity = [128, 1024].into_iter().find(is_sufficient).unwrap_or(DEPTH);
-    let mut stack = Stack::with_capacity(capacity);
+    let mut stack = CheckedStack::with_capacity(capacity);
     let walked = walk(PLAIN, &mut stack);
     stack.truncate(walked.len);
     let mut faults = String::new();
     for kind in [REPLAYING, REPLAYING, INTERRUPTED] {
-        let mut other = Stack::with_capacity(capacity);
+        let mut other = CheckedStack::with_capacity(capacity);
         let again = walk(kind, &mut other);
         other.truncate(again.len);
         if (again, &other) != (walked, &stack) {

@@ -9,7 +9,7 @@ use stackweave_cpython::{
 };
 use stackweave_testkit::counting_allocator;
 
-use crate::sources::{self, INTERRUPTED, PLAIN, REPLAYING, Stack, with_memory};
+use crate::sources::{self, CheckedStack, INTERRUPTED, PLAIN, REPLAYING, with_memory};
 
 /// The capacity for the deepest stack of the tests.
 pub const DEPTH: usize = 16384;
@@ -17,14 +17,14 @@ pub const DEPTH: usize = 16384;
 /// A frame as `ctypes` reads it.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
-pub struct Record {
+pub struct CtypesFrame {
     code: u64,
     activation: u64,
     instruction: u32,
     is_entry: u32,
 }
 
-impl From<&PythonFrame> for Record {
+impl From<&PythonFrame> for CtypesFrame {
     fn from(frame: &PythonFrame) -> Self {
         Self {
             code: frame.code.address(),
@@ -38,19 +38,19 @@ impl From<&PythonFrame> for Record {
 /// The result of a walk as `ctypes` reads it.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub struct Outcome {
+pub struct CtypesWalkResult {
     len: usize,
     stop: *const c_char,
 }
 
-impl Outcome {
+impl CtypesWalkResult {
     /// Creates the result of a walk.
     pub fn new(len: usize, stop: SourceStop) -> Self {
         Self { len, stop: lasting(stop.as_str()) }
     }
 }
 
-impl From<WalkResult> for Outcome {
+impl From<WalkResult> for CtypesWalkResult {
     fn from(walked: WalkResult) -> Self {
         Self::new(walked.len, walked.stop)
     }
@@ -63,12 +63,12 @@ pub fn lasting(text: &str) -> *const c_char {
 
 /// # Safety
 /// `records` has room for all of them.
-unsafe fn copy(frames: &[PythonFrame], walked: WalkResult, records: *mut Record) -> Outcome {
+unsafe fn copy(frames: &[PythonFrame], walked: WalkResult, records: *mut CtypesFrame) -> CtypesWalkResult {
     for (index, frame) in frames[..walked.len].iter().enumerate() {
         // SAFETY: the caller vouches for the room.
-        unsafe { records.add(index).write(Record::from(frame)) };
+        unsafe { records.add(index).write(CtypesFrame::from(frame)) };
     }
-    Outcome::from(walked)
+    CtypesWalkResult::from(walked)
 }
 
 fn interpreter() -> &'static Interpreter {
@@ -80,7 +80,7 @@ fn interpreter() -> &'static Interpreter {
 /// # Safety
 /// `records` has room for `capacity` of them.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cpython_tests_walk(records: *mut Record, capacity: usize) -> Outcome {
+pub unsafe extern "C" fn cpython_tests_walk(records: *mut CtypesFrame, capacity: usize) -> CtypesWalkResult {
     let mut frames = vec![PythonFrame::default(); capacity];
     let walked = interpreter().walk(&mut frames);
     // SAFETY: the buffer is no longer than the array.
@@ -92,7 +92,10 @@ pub unsafe extern "C" fn cpython_tests_walk(records: *mut Record, capacity: usiz
 /// # Safety
 /// `records` has room for `capacity` of them.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cpython_tests_walk_interrupted(records: *mut Record, capacity: usize) -> Outcome {
+pub unsafe extern "C" fn cpython_tests_walk_interrupted(
+    records: *mut CtypesFrame,
+    capacity: usize,
+) -> CtypesWalkResult {
     let mut frames = vec![PythonFrame::default(); capacity];
     let walked = interpreter().walk_interrupted(&mut frames);
     // SAFETY: the buffer is no longer than the array.
@@ -104,7 +107,7 @@ pub unsafe extern "C" fn cpython_tests_walk_interrupted(records: *mut Record, ca
 /// # Safety
 /// `records` has room for `capacity` of them.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cpython_tests_walk_public(records: *mut Record, capacity: usize) -> Outcome {
+pub unsafe extern "C" fn cpython_tests_walk_public(records: *mut CtypesFrame, capacity: usize) -> CtypesWalkResult {
     let mut frames = vec![PythonFrame::default(); capacity];
     let walked = PublicApi::find().expect("every interpreter has it").walk(&mut frames);
     // SAFETY: the buffer is no longer than the array.
@@ -116,7 +119,11 @@ pub unsafe extern "C" fn cpython_tests_walk_public(records: *mut Record, capacit
 /// # Safety
 /// `records` has room for `capacity` of them.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cpython_tests_walk_thread(state: u64, records: *mut Record, capacity: usize) -> Outcome {
+pub unsafe extern "C" fn cpython_tests_walk_thread(
+    state: u64,
+    records: *mut CtypesFrame,
+    capacity: usize,
+) -> CtypesWalkResult {
     let mut frames = vec![PythonFrame::default(); capacity];
     // SAFETY: the script holds the GIL and took the state from the interpreter's list.
     let walked = unsafe { interpreter().walk_thread(ThreadStatePointer::new(state), &mut frames) };
@@ -138,7 +145,7 @@ pub extern "C" fn cpython_tests_fallback_reason() -> *const c_char {
 /// # Safety
 /// `records` has room for `capacity` of them.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cpython_tests_walk_reader(records: *mut Record, capacity: usize) -> Outcome {
+pub unsafe extern "C" fn cpython_tests_walk_reader(records: *mut CtypesFrame, capacity: usize) -> CtypesWalkResult {
     let mut frames = vec![PythonFrame::default(); capacity];
     let walked = FrameReader::choose().expect("there is an interpreter").walk(&mut frames);
     // SAFETY: the buffer is no longer than the array.
@@ -162,7 +169,7 @@ pub extern "C" fn cpython_tests_unavailable() -> *const c_char {
 #[unsafe(no_mangle)]
 pub extern "C" fn cpython_tests_allocations() -> u64 {
     let mut frames = vec![PythonFrame::default(); DEPTH];
-    let mut stack = Stack::with_capacity(DEPTH);
+    let mut stack = CheckedStack::with_capacity(DEPTH);
     let interpreter = interpreter();
     // Creates now what this thread keeps for its walks.
     with_memory(|_| ());

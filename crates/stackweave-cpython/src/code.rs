@@ -7,7 +7,7 @@ use crate::frame::CodePointer;
 use crate::interpreter::Interpreter;
 use crate::line_table::{LineTable, LineTableFormat};
 use crate::memory::{is_plausible, load, word};
-use crate::text::{Text, bytes, text};
+use crate::text::{StrText, bytes, text};
 
 /// The offset of an object's type.
 const OBJECT_TYPE: usize = 8;
@@ -48,9 +48,9 @@ impl CodeInfo {
 /// The contents of a code object, borrowed from it or from a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CodeContents<'a> {
-    pub(crate) name: Text<'a>,
-    pub(crate) qualname: Option<Text<'a>>,
-    pub(crate) filename: Text<'a>,
+    pub(crate) name: StrText<'a>,
+    pub(crate) qualname: Option<StrText<'a>>,
+    pub(crate) filename: StrText<'a>,
     pub(crate) first_line: i32,
     pub(crate) line_table: &'a [u8],
     pub(crate) format: LineTableFormat,
@@ -68,7 +68,7 @@ impl Interpreter {
         let contents = unsafe { self.code_contents(code.address()) }?;
         Some(CodeInfo {
             name: contents.name.decode(),
-            qualname: contents.qualname.map(Text::decode),
+            qualname: contents.qualname.map(StrText::decode),
             filename: contents.filename.decode(),
             first_line: contents.first_line,
             line_table: contents.line_table.into(),

@@ -10,7 +10,7 @@ use stackweave_store::BlobTable;
 
 use crate::code::CodeContents;
 use crate::line_table::LineTableFormat;
-use crate::text::Text;
+use crate::text::StrText;
 
 /// The length of what precedes the name, the qualified name and the line table.
 const HEADER: usize = 20;
@@ -33,7 +33,7 @@ impl CodeBlobs {
     /// Returns the id of a code object: equal code objects have equal ids. `None` if there is no memory for a new one.
     pub(crate) fn intern(&self, code: &CodeContents<'_>) -> Option<CodeId> {
         let filename = self.files.intern(&[&[code.filename.width], code.filename.bytes])?;
-        let qualname = code.qualname.unwrap_or(Text { width: 0, bytes: &[] });
+        let qualname = code.qualname.unwrap_or(StrText { width: 0, bytes: &[] });
         let format = FORMATS.iter().position(|format| *format == code.format)?;
         let mut header = [0; HEADER];
         header[..4].copy_from_slice(&filename.get().to_le_bytes());
@@ -55,9 +55,9 @@ impl CodeBlobs {
         let (width, filename) = self.files.get(file)?.split_first()?;
         let [.., name_width, qualname_width, format, _] = *header;
         let parts = CodeContents {
-            name: Text { width: name_width, bytes: name },
-            qualname: (qualname_width != 0).then_some(Text { width: qualname_width, bytes: qualname }),
-            filename: Text { width: *width, bytes: filename },
+            name: StrText { width: name_width, bytes: name },
+            qualname: (qualname_width != 0).then_some(StrText { width: qualname_width, bytes: qualname }),
+            filename: StrText { width: *width, bytes: filename },
             first_line: word(4)?.cast_signed(),
             line_table,
             format: *FORMATS.get(usize::from(format))?,
@@ -72,9 +72,9 @@ mod tests {
 
     fn code(name: &[u8]) -> CodeContents<'_> {
         CodeContents {
-            name: Text { width: 1, bytes: name },
-            qualname: Some(Text { width: 2, bytes: b"o\0.\0i\0" }),
-            filename: Text { width: 1, bytes: b"file.py" },
+            name: StrText { width: 1, bytes: name },
+            qualname: Some(StrText { width: 2, bytes: b"o\0.\0i\0" }),
+            filename: StrText { width: 1, bytes: b"file.py" },
             first_line: -7,
             line_table: &[1, 2, 3],
             format: LineTableFormat::Locations,
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn interned_contents_can_be_read() {
         let blobs = CodeBlobs::new();
-        let nothing = Text { width: 1, bytes: b"" };
+        let nothing = StrText { width: 1, bytes: b"" };
         let bare = CodeContents { name: nothing, qualname: None, filename: nothing, line_table: b"", ..code(b"") };
         for parts in [code(b"inner"), bare, CodeContents { format: LineTableFormat::Unknown, ..code(b"x") }] {
             let id = blobs.intern(&parts).unwrap();
@@ -101,10 +101,10 @@ mod tests {
         let base = code(b"inner");
         let others = [
             base,
-            CodeContents { name: Text { width: 2, bytes: base.name.bytes }, ..base },
-            CodeContents { name: Text { width: 1, bytes: b"innero" }, ..base },
+            CodeContents { name: StrText { width: 2, bytes: base.name.bytes }, ..base },
+            CodeContents { name: StrText { width: 1, bytes: b"innero" }, ..base },
             CodeContents { qualname: None, ..base },
-            CodeContents { filename: Text { width: 1, bytes: b"other.py" }, ..base },
+            CodeContents { filename: StrText { width: 1, bytes: b"other.py" }, ..base },
             CodeContents { first_line: 7, ..base },
             CodeContents { line_table: &[1, 2], ..base },
             CodeContents { format: LineTableFormat::Lines, ..base },

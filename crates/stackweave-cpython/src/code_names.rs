@@ -12,7 +12,7 @@ use stackweave_core::{BlobId, CodeId, Position, RawFrame, RawFrameKind, SourceLo
 use crate::code::CodeContents;
 use crate::code_blob::CodeBlobs;
 use crate::line_table::LineTable;
-use crate::text::Text;
+use crate::text::StrText;
 
 /// The names of code objects that have been decoded so far.
 #[derive(Debug, Default)]
@@ -95,7 +95,7 @@ impl DecodedCodes {
 
     fn decode(&mut self, blobs: &CodeBlobs, id: CodeId) -> Option<DecodedCode> {
         let (parts, file) = blobs.read(id)?;
-        let shared = |text: Text<'_>| -> Arc<str> { text.decode().into() };
+        let shared = |text: StrText<'_>| -> Arc<str> { text.decode().into() };
         let name = shared(parts.name);
         let qualname = parts.qualname.map(shared);
         let qualname = qualname.map(|qualname| if qualname == name { Arc::clone(&name) } else { qualname });
@@ -121,9 +121,9 @@ mod tests {
 
     fn code(name: &str, line_table: &[u8]) -> (CodeBlobs, CodeId) {
         let blobs = CodeBlobs::new();
-        let text = |text: &'static str| Text { width: 1, bytes: text.as_bytes() };
+        let text = |text: &'static str| StrText { width: 1, bytes: text.as_bytes() };
         let id = blobs.intern(&CodeContents {
-            name: Text { width: 1, bytes: name.as_bytes() },
+            name: StrText { width: 1, bytes: name.as_bytes() },
             qualname: Some(text("inner")),
             filename: text("file.py"),
             first_line: 10,

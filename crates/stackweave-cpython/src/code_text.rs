@@ -43,7 +43,7 @@ fn lookup(blobs: &CodeBlobs, frame: RawFrame) -> Option<(CodeContents<'_>, u32)>
 mod tests {
     use super::*;
     use crate::line_table::LineTableFormat;
-    use crate::text::Text;
+    use crate::text::StrText;
 
     fn written(blobs: &CodeBlobs, frame: RawFrame) -> String {
         let mut text = String::new();
@@ -55,9 +55,9 @@ mod tests {
     fn a_frame_is_written_with_its_file_line_and_longest_name() {
         let blobs = CodeBlobs::new();
         let parts = CodeContents {
-            name: Text { width: 1, bytes: b"run" },
-            qualname: Some(Text { width: 2, bytes: b"\x03\x04.\0r\0" }),
-            filename: Text { width: 1, bytes: b"a\nb.py" },
+            name: StrText { width: 1, bytes: b"run" },
+            qualname: Some(StrText { width: 2, bytes: b"\x03\x04.\0r\0" }),
+            filename: StrText { width: 1, bytes: b"a\nb.py" },
             first_line: 10,
             line_table: &[4, 1, 6, 2],
             format: LineTableFormat::Lines,
@@ -75,9 +75,9 @@ mod tests {
     fn the_parts_of_a_frame_have_no_separator_in_them() {
         let blobs = CodeBlobs::new();
         let parts = CodeContents {
-            name: Text { width: 1, bytes: b"a\x1fb" },
-            qualname: Some(Text { width: 1, bytes: b"C.a\tb" }),
-            filename: Text { width: 1, bytes: b"x.py" },
+            name: StrText { width: 1, bytes: b"a\x1fb" },
+            qualname: Some(StrText { width: 1, bytes: b"C.a\tb" }),
+            filename: StrText { width: 1, bytes: b"x.py" },
             first_line: 10,
             line_table: &[4, 1, 6, 2],
             format: LineTableFormat::Lines,

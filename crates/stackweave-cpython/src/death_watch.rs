@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::code_table::{CODES, WatchedCodeIds};
 use crate::interpreter::{Interpreter, first_of};
-use crate::public_api::Object;
+use crate::public_api::ObjectPointer;
 use crate::unavailable::Unavailable;
 use crate::walk::CodeIds;
 
@@ -34,7 +34,7 @@ impl DeathWatch {
     }
 }
 
-type Destructor = unsafe extern "C" fn(Object);
+type Destructor = unsafe extern "C" fn(ObjectPointer);
 
 /// `tp_dealloc` in `PyTypeObject`: after the object's header (reference count, type, size), the name and two sizes.
 const DESTRUCTOR: u64 = 48;
@@ -45,7 +45,7 @@ static ORIGINAL: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
 /// # Safety
 /// The interpreter calls it, with a code object that has no references left.
-unsafe extern "C" fn on_death(code: Object) {
+unsafe extern "C" fn on_death(code: ObjectPointer) {
     CODES.remove(code as u64);
     let original = ORIGINAL.load(Ordering::Acquire);
     // SAFETY: `install` stored the interpreter's own function, or that of other code that wrapped it and calls it.
@@ -120,9 +120,9 @@ unsafe fn detects_a_death(interpreter: &'static Interpreter) -> bool {
 }
 
 struct CodeCompiler {
-    compile: unsafe extern "C" fn(*const c_char, *const c_char, c_int) -> Object,
+    compile: unsafe extern "C" fn(*const c_char, *const c_char, c_int) -> ObjectPointer,
     clear_error: unsafe extern "C" fn(),
-    decrement: unsafe extern "C" fn(Object),
+    decrement: unsafe extern "C" fn(ObjectPointer),
 }
 
 impl CodeCompiler {

@@ -5,7 +5,7 @@
 //! those of `PyInterpreterState`.
 
 use crate::unavailable::Unavailable;
-use crate::version::{Chain, DebugOffsetsLayout, GilLayout, Layout, ListsLayout};
+use crate::version::{Chain, DebugOffsetsLayout, GilLayout, ListsLayout, VersionLayout};
 
 const COOKIE: [u8; 8] = *b"xdebugpy";
 const VERSION: usize = 8;
@@ -33,15 +33,15 @@ pub(crate) enum Contradiction {
 /// `runtime` is the address of `_PyRuntime` in an interpreter of the layout's minor version, 3.13 or later.
 pub(crate) unsafe fn check(
     runtime: *const u8,
-    layout: &Layout,
+    layout: &VersionLayout,
     offsets: &DebugOffsetsLayout,
 ) -> Result<(), Contradiction> {
     // SAFETY: `_PyRuntime` begins with the structure, which is larger than the largest offset used here.
     compare(|at| Some(unsafe { runtime.add(at).cast::<u64>().read_unaligned() }), layout, offsets)
 }
 
-impl Layout {
-    /// The number of bytes of `_PyRuntime` that [`Layout::reported_lists`] needs.
+impl VersionLayout {
+    /// The number of bytes of `_PyRuntime` that [`VersionLayout::reported_lists`] needs.
     pub const RUNTIME_BYTES: usize = 1024;
 
     /// Returns the offsets that lead to all threads, as the interpreter itself reports them from 3.13 on. `runtime`
@@ -58,7 +58,7 @@ impl Layout {
 /// Those of interpreters are used as reported.
 fn lists(
     word: impl Fn(usize) -> Option<u64>,
-    layout: &Layout,
+    layout: &VersionLayout,
     offsets: &DebugOffsetsLayout,
 ) -> Result<ListsLayout, Contradiction> {
     let lists = layout.lists;
@@ -100,7 +100,7 @@ fn reported(word: impl Fn(usize) -> Option<u64>, at: usize, size: usize) -> Resu
 
 fn compare(
     word: impl Fn(usize) -> Option<u64>,
-    layout: &Layout,
+    layout: &VersionLayout,
     offsets: &DebugOffsetsLayout,
 ) -> Result<(), Contradiction> {
     let (Some(cookie), Some(version)) = (word(0), word(VERSION)) else { return Err(Contradiction::Unreadable) };
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     /// Returns the structure as an interpreter of that version would have it.
-    fn record(layout: &Layout) -> Vec<u64> {
+    fn record(layout: &VersionLayout) -> Vec<u64> {
         let offsets = layout.debug_offsets.unwrap();
         let Chain::Shims { current_frame } = layout.thread.chain else { unreachable!() };
         let mut words = vec![u64::MAX; 128];
@@ -176,7 +176,7 @@ mod tests {
         words
     }
 
-    fn check_words(words: &[u64], layout: &Layout) -> Result<(), Contradiction> {
+    fn check_words(words: &[u64], layout: &VersionLayout) -> Result<(), Contradiction> {
         // SAFETY: the words are longer than any such structure.
         unsafe { check(words.as_ptr().cast(), layout, &layout.debug_offsets.unwrap()) }
     }
@@ -187,8 +187,8 @@ mod tests {
 
     #[test]
     fn every_difference_is_detected() {
-        for minor in 13..=Layout::NEWEST {
-            let layout = Layout::of_minor(minor).unwrap();
+        for minor in 13..=VersionLayout::NEWEST {
+            let layout = VersionLayout::of_minor(minor).unwrap();
             let words = record(layout);
             assert_eq!(check_words(&words, layout), Ok(()));
             let reported = words.iter().enumerate().filter(|(_, word)| **word != u64::MAX).map(|(index, _)| index);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     /// Returns whether a walk does not need the field.
-    fn is_of_lists(at: usize, layout: &Layout) -> bool {
+    fn is_of_lists(at: usize, layout: &VersionLayout) -> bool {
         let offsets = layout.debug_offsets.unwrap();
         let of_threads = [0, WORD].map(|more| offsets.next_thread + more).contains(&at);
         at < offsets.next_thread && at >= INTERPRETERS || of_threads || (at - offsets.thread_id) / WORD < 2
@@ -216,8 +216,8 @@ mod tests {
 
     #[test]
     fn offsets_that_move_within_a_version_are_used_as_reported() {
-        for minor in 13..=Layout::NEWEST {
-            let layout = Layout::of_minor(minor).unwrap();
+        for minor in 13..=VersionLayout::NEWEST {
+            let layout = VersionLayout::of_minor(minor).unwrap();
             let mut words = record(layout);
             assert_eq!(layout.reported_lists(&bytes(&words)), Ok(layout.lists));
             let next = layout.debug_offsets.unwrap().interpreter_size / WORD + 2;
@@ -226,13 +226,13 @@ mod tests {
             assert_eq!(layout.reported_lists(&bytes(&words)), Ok(moved));
             assert_eq!(layout.reported_lists(&bytes(&words)[..80]), Err(Unavailable::FieldMoved("current_frame")));
         }
-        let old = Layout::of_minor(12).unwrap();
+        let old = VersionLayout::of_minor(12).unwrap();
         assert_eq!(old.reported_lists(&[]), Ok(old.lists));
     }
 
     #[test]
     fn a_free_threaded_build_is_distinguished_from_a_moved_field() {
-        let layout = Layout::of_minor(14).unwrap();
+        let layout = VersionLayout::of_minor(14).unwrap();
         let mut words = record(layout);
         words[2] = 1;
         assert_eq!(check_words(&words, layout), Err(Contradiction::FreeThreaded));

@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 
 use crate::interpreter::first_of;
-use crate::symbols::Symbols;
+use crate::symbols::SymbolLookup;
 use crate::unavailable::Unavailable;
 
 /// The reason why `with_gil` did nothing.
@@ -27,9 +27,9 @@ pub enum GilUnavailable {
 /// Runs `body` with the GIL held. If this thread does not hold it, the call waits for it: so it must not hold a lock
 /// that the holder of the GIL may wait for.
 pub fn with_gil<R>(body: impl FnOnce() -> R) -> Result<R, GilUnavailable> {
-    let symbols = Symbols::find().ok_or(GilUnavailable::Python(Unavailable::NoInterpreter))?;
+    let symbols = SymbolLookup::find().ok_or(GilUnavailable::Python(Unavailable::NoInterpreter))?;
     // SAFETY: the signatures are those of the headers of 3.9 to 3.15.
-    let functions = unsafe { Functions::look_up(symbols) }.map_err(GilUnavailable::Python)?;
+    let functions = unsafe { GilFunctions::look_up(symbols) }.map_err(GilUnavailable::Python)?;
     // SAFETY: the first two only read words. The GIL is taken while the interpreter exists, and released by the guard.
     unsafe {
         if (functions.is_initialized)() == 0 {
@@ -45,7 +45,7 @@ pub fn with_gil<R>(body: impl FnOnce() -> R) -> Result<R, GilUnavailable> {
     }
 }
 
-struct Functions {
+struct GilFunctions {
     is_initialized: unsafe extern "C" fn() -> c_int,
     is_finalizing: Option<unsafe extern "C" fn() -> c_int>,
     check: unsafe extern "C" fn() -> c_int,
@@ -54,10 +54,10 @@ struct Functions {
     exception: unsafe extern "C" fn() -> *mut c_void,
 }
 
-impl Functions {
+impl GilFunctions {
     /// # Safety
     /// The symbols are those of a Python 3.
-    unsafe fn look_up(symbols: Symbols) -> Result<Self, Unavailable> {
+    unsafe fn look_up(symbols: SymbolLookup) -> Result<Self, Unavailable> {
         // SAFETY: passed on to the caller.
         unsafe {
             Ok(Self {

@@ -4,23 +4,23 @@ use core::ffi::{CStr, c_char, c_int, c_ulong, c_void};
 use std::sync::OnceLock;
 
 use crate::debug_offsets;
-use crate::symbols::Symbols;
+use crate::symbols::SymbolLookup;
 use crate::unavailable::Unavailable;
-use crate::version::Layout;
+use crate::version::VersionLayout;
 
 /// The Python in this process, if its frames can be read without its help.
 #[derive(Debug)]
 pub struct Interpreter {
-    pub(crate) layout: &'static Layout,
-    pub(crate) functions: Functions,
-    pub(crate) symbols: Symbols,
+    pub(crate) layout: &'static VersionLayout,
+    pub(crate) functions: InterpreterFunctions,
+    pub(crate) symbols: SymbolLookup,
     /// `PyCode_Type`: the type of every code object.
     pub(crate) code_type: u64,
 }
 
 /// The functions that a walk calls. None of them takes the GIL or a lock, or allocates: each reads a word or two.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Functions {
+pub(crate) struct InterpreterFunctions {
     /// Returns 0 before initialisation, and again from early in the shutdown on.
     pub(crate) is_initialized: unsafe extern "C" fn() -> c_int,
     pub(crate) is_finalizing: unsafe extern "C" fn() -> c_int,
@@ -52,7 +52,7 @@ impl Interpreter {
 
     /// Returns the same for an interpreter that may have no table; 0 if there is none.
     pub(crate) fn minor_of_any() -> u8 {
-        Symbols::find().and_then(|symbols| version(symbols).ok()).map_or(0, |(_, minor)| minor)
+        SymbolLookup::find().and_then(|symbols| version(symbols).ok()).map_or(0, |(_, minor)| minor)
     }
 
     /// Returns this interpreter with the table of another version, as if its layout had moved: for tests of the
@@ -61,7 +61,7 @@ impl Interpreter {
     #[doc(hidden)]
     pub fn with_table_of(&self, minor: u8) -> Option<Self> {
         Some(Self {
-            layout: Layout::of_minor(minor)?,
+            layout: VersionLayout::of_minor(minor)?,
             functions: self.functions,
             symbols: self.symbols,
             code_type: self.code_type,
@@ -69,10 +69,10 @@ impl Interpreter {
     }
 
     fn look_up() -> Result<Self, Unavailable> {
-        let symbols = Symbols::find().ok_or(Unavailable::NoInterpreter)?;
+        let symbols = SymbolLookup::find().ok_or(Unavailable::NoInterpreter)?;
         let (major, minor) = version(symbols)?;
         let layout = match major {
-            3 => Layout::of_minor(minor),
+            3 => VersionLayout::of_minor(minor),
             _ => None,
         }
         .ok_or(Unavailable::UnsupportedVersion { major, minor })?;
@@ -83,12 +83,12 @@ impl Interpreter {
             unsafe { debug_offsets::check(runtime.cast(), layout, offsets)? };
         }
         let code_type = symbols.address(c"PyCode_Type").ok_or(Unavailable::MissingFunction("PyCode_Type"))? as u64;
-        Ok(Self { layout, functions: Functions::look_up(symbols)?, symbols, code_type })
+        Ok(Self { layout, functions: InterpreterFunctions::look_up(symbols)?, symbols, code_type })
     }
 }
 
-impl Functions {
-    fn look_up(symbols: Symbols) -> Result<Self, Unavailable> {
+impl InterpreterFunctions {
+    fn look_up(symbols: SymbolLookup) -> Result<Self, Unavailable> {
         // SAFETY: the signatures are those of the headers of 3.10 to 3.15.
         unsafe {
             Ok(Self {
@@ -106,8 +106,8 @@ impl Functions {
 /// Returns the first of these functions that the interpreter has.
 ///
 /// # Safety
-/// As for [`Symbols::function`], for each of the names.
-pub(crate) unsafe fn first_of<F: Copy>(symbols: Symbols, names: &[&'static CStr]) -> Result<F, Unavailable> {
+/// As for [`SymbolLookup::function`], for each of the names.
+pub(crate) unsafe fn first_of<F: Copy>(symbols: SymbolLookup, names: &[&'static CStr]) -> Result<F, Unavailable> {
     let mut missing = "";
     for name in names {
         // SAFETY: passed on to the caller.
@@ -120,7 +120,7 @@ pub(crate) unsafe fn first_of<F: Copy>(symbols: Symbols, names: &[&'static CStr]
 }
 
 /// Returns the version. `Py_Version` is a word of data since 3.11; before, the version is only available as text.
-pub(crate) fn version(symbols: Symbols) -> Result<(u8, u8), Unavailable> {
+pub(crate) fn version(symbols: SymbolLookup) -> Result<(u8, u8), Unavailable> {
     if let Some(word) = symbols.address(c"Py_Version") {
         // SAFETY: it is a constant `unsigned long`.
         let [major, minor, ..] = unsafe { word.cast::<c_ulong>().read() }.to_be_bytes()[4..] else {
@@ -137,7 +137,7 @@ fn parse_version(text: &[u8]) -> Option<(u8, u8)> {
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-fn version_text(symbols: Symbols) -> Result<&'static [u8], Unavailable> {
+fn version_text(symbols: SymbolLookup) -> Result<&'static [u8], Unavailable> {
     // SAFETY: the function has this signature in every version.
     let get_version: unsafe extern "C" fn() -> *const c_char = unsafe { first_of(symbols, &[c"Py_GetVersion"])? };
     // SAFETY: it may be called at any time and returns a C string that lives forever.
@@ -146,7 +146,7 @@ fn version_text(symbols: Symbols) -> Result<&'static [u8], Unavailable> {
 
 /// Rejects builds whose structures differ from the tables: those without the GIL have a mark in their version, those
 /// that count references for debugging export the counter.
-fn reject_other_builds(symbols: Symbols) -> Result<(), Unavailable> {
+fn reject_other_builds(symbols: SymbolLookup) -> Result<(), Unavailable> {
     if is_free_threaded(symbols)? {
         return Err(Unavailable::FreeThreaded);
     }
@@ -156,7 +156,7 @@ fn reject_other_builds(symbols: Symbols) -> Result<(), Unavailable> {
     Ok(())
 }
 
-pub(crate) fn is_free_threaded(symbols: Symbols) -> Result<bool, Unavailable> {
+pub(crate) fn is_free_threaded(symbols: SymbolLookup) -> Result<bool, Unavailable> {
     const MARK: &[u8] = b"free-threading build";
     Ok(version_text(symbols)?.windows(MARK.len()).any(|window| window == MARK))
 }

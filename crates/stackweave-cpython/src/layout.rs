@@ -3,10 +3,10 @@
 //! In this process, [`Interpreter`](crate::Interpreter) and [`PythonSource`](crate::PythonSource) use the same tables.
 
 pub use crate::memory::is_plausible;
-pub use crate::text::{Characters, Text};
+pub use crate::text::{Characters, StrText};
 pub use crate::version::{
     AttributesLayout, Chain, CodeLayout, DebugOffsetsLayout, FrameLayout, GilLayout, InstanceLayout, KeysLayout,
-    Layout, ListsLayout, ProfileLayout, TextLayout, ThreadLayout,
+    ListsLayout, ProfileLayout, TextLayout, ThreadLayout, VersionLayout,
 };
 pub use crate::walk::code_position::CodePosition;
 pub use crate::walk::{SHIM, TAG, UNIT};

@@ -5,7 +5,7 @@ use std::ffi::CString;
 use std::io;
 
 use crate::interpreter::first_of;
-use crate::symbols::Symbols;
+use crate::symbols::SymbolLookup;
 use crate::unavailable::Unavailable;
 
 /// The reason why a program was not run.
@@ -32,7 +32,7 @@ pub struct ProgramFile {
 impl ProgramFile {
     /// Opens the file; the standard input if there is no path.
     pub fn open(path: Option<CString>) -> Result<Self, ProgramError> {
-        let symbols = Symbols::find().ok_or(ProgramError::Python(Unavailable::NoInterpreter))?;
+        let symbols = SymbolLookup::find().ok_or(ProgramError::Python(Unavailable::NoInterpreter))?;
         // SAFETY: the signature is that of the headers of 3.10 to 3.15.
         let run: RunFile = unsafe { first_of(symbols, &[c"PyRun_SimpleFileExFlags"]) }.map_err(ProgramError::Python)?;
         // SAFETY: both are C strings; if the standard input is closed, the call fails.
@@ -72,7 +72,7 @@ pub unsafe fn end(has_failed: bool) -> ! {
     // this.
     unsafe {
         let exit: Option<unsafe extern "C" fn(c_int) -> !> =
-            Symbols::find().and_then(|symbols| symbols.function(c"Py_Exit"));
+            SymbolLookup::find().and_then(|symbols| symbols.function(c"Py_Exit"));
         match exit {
             Some(exit) => exit(c_int::from(has_failed)),
             None => libc::exit(c_int::from(has_failed)),
@@ -90,7 +90,7 @@ pub unsafe fn end_interrupted() -> ! {
     // this.
     unsafe {
         let finalize: Option<unsafe extern "C" fn() -> c_int> =
-            Symbols::find().and_then(|symbols| symbols.function(c"Py_FinalizeEx"));
+            SymbolLookup::find().and_then(|symbols| symbols.function(c"Py_FinalizeEx"));
         if let Some(finalize) = finalize {
             finalize();
         }

@@ -10,12 +10,12 @@ use stackweave_core::SourceStop;
 
 use crate::frame::{CodePointer, PythonFrame, WalkResult};
 use crate::interpreter::{first_of, version};
-use crate::symbols::Symbols;
+use crate::symbols::SymbolLookup;
 use crate::thread_state::is_state_of_this_thread;
 use crate::unavailable::Unavailable;
-use crate::version::Layout;
+use crate::version::VersionLayout;
 
-pub(crate) type Object = *mut c_void;
+pub(crate) type ObjectPointer = *mut c_void;
 
 /// The public functions for frames.
 #[derive(Clone, Copy, Debug)]
@@ -24,13 +24,13 @@ pub struct PublicApi {
     may_hold_gil: unsafe extern "C" fn() -> c_int,
     this_thread_state: unsafe extern "C" fn() -> *mut c_void,
     holder_state: unsafe extern "C" fn() -> *mut c_void,
-    current_frame: unsafe extern "C" fn() -> Object,
-    frame_back: unsafe extern "C" fn(Object) -> Object,
-    frame_code: unsafe extern "C" fn(Object) -> Object,
-    attribute: unsafe extern "C" fn(Object, *const c_char) -> Object,
-    as_long: unsafe extern "C" fn(Object) -> c_long,
-    increment: unsafe extern "C" fn(Object),
-    decrement: unsafe extern "C" fn(Object),
+    current_frame: unsafe extern "C" fn() -> ObjectPointer,
+    frame_back: unsafe extern "C" fn(ObjectPointer) -> ObjectPointer,
+    frame_code: unsafe extern "C" fn(ObjectPointer) -> ObjectPointer,
+    attribute: unsafe extern "C" fn(ObjectPointer, *const c_char) -> ObjectPointer,
+    as_long: unsafe extern "C" fn(ObjectPointer) -> c_long,
+    increment: unsafe extern "C" fn(ObjectPointer),
+    decrement: unsafe extern "C" fn(ObjectPointer),
     minor: u8,
 }
 
@@ -41,7 +41,7 @@ impl PublicApi {
         if let Some(api) = API.get() {
             return Ok(api);
         }
-        let symbols = Symbols::find().ok_or(Unavailable::NoInterpreter)?;
+        let symbols = SymbolLookup::find().ok_or(Unavailable::NoInterpreter)?;
         // SAFETY: the signatures are those of the documentation, the same in every version from 3.9 on.
         let api = unsafe {
             Self {
@@ -80,7 +80,7 @@ impl PublicApi {
     }
 
     /// Returns a reference to this thread's innermost frame; null if it has none.
-    pub(crate) fn current_frame(&self) -> Result<Object, SourceStop> {
+    pub(crate) fn current_frame(&self) -> Result<ObjectPointer, SourceStop> {
         // SAFETY: may be called at any time.
         if unsafe { (self.is_initialized)() } == 0 {
             return Err(SourceStop::NotInitialized);
@@ -105,7 +105,7 @@ impl PublicApi {
     /// The GIL is held; `frame` is null or a reference to a frame object that this function may release.
     pub(crate) unsafe fn visit(
         &self,
-        mut frame: Object,
+        mut frame: ObjectPointer,
         visitor: &mut dyn FnMut(PythonFrame) -> Result<(), SourceStop>,
     ) -> SourceStop {
         while !frame.is_null() {
@@ -135,12 +135,12 @@ impl PublicApi {
         // From 3.12 on, the function returns null for a thread that does not hold it.
         self.minor >= 12
             || own == holder
-            || Layout::of_minor(self.minor).is_some_and(|layout| is_state_of_this_thread(layout, holder))
+            || VersionLayout::of_minor(self.minor).is_some_and(|layout| is_state_of_this_thread(layout, holder))
     }
 
     /// # Safety
     /// The GIL is held, the object is alive.
-    pub(crate) unsafe fn another_reference(&self, object: Object) -> Object {
+    pub(crate) unsafe fn another_reference(&self, object: ObjectPointer) -> ObjectPointer {
         // SAFETY: passed on to the caller.
         unsafe { (self.increment)(object) };
         object
@@ -148,7 +148,7 @@ impl PublicApi {
 
     /// # Safety
     /// The GIL is held, `frame` is a live frame object.
-    unsafe fn read(&self, frame: Object) -> PythonFrame {
+    unsafe fn read(&self, frame: ObjectPointer) -> PythonFrame {
         // SAFETY: passed on to the caller; every frame has a code object, which it keeps alive after our reference is
         // released.
         unsafe {

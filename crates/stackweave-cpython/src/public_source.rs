@@ -14,12 +14,12 @@ use crate::code_table::CODES;
 use crate::frame::PythonFrame;
 use crate::interpreter::first_of;
 use crate::line_table::LineTableFormat;
-use crate::public_api::{Object, PublicApi};
-use crate::symbols::Symbols;
-use crate::text::Text;
+use crate::public_api::{ObjectPointer, PublicApi};
+use crate::symbols::SymbolLookup;
+use crate::text::StrText;
 use crate::thread_state::ThreadStatePointer;
 use crate::unavailable::Unavailable;
-use crate::version::Layout;
+use crate::version::VersionLayout;
 use crate::walk::FrameBuffers;
 
 thread_local! {
@@ -31,26 +31,26 @@ thread_local! {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PublicSource {
     api: &'static PublicApi,
-    thread_frame: unsafe extern "C" fn(*mut c_void) -> Object,
-    attribute: unsafe extern "C" fn(Object, *const c_char) -> Object,
-    as_long: unsafe extern "C" fn(Object) -> c_long,
-    text_length: unsafe extern "C" fn(Object) -> isize,
-    text_copy: unsafe extern "C" fn(Object) -> *mut u32,
-    bytes: unsafe extern "C" fn(Object, *mut *mut c_char, *mut isize) -> c_int,
+    thread_frame: unsafe extern "C" fn(*mut c_void) -> ObjectPointer,
+    attribute: unsafe extern "C" fn(ObjectPointer, *const c_char) -> ObjectPointer,
+    as_long: unsafe extern "C" fn(ObjectPointer) -> c_long,
+    text_length: unsafe extern "C" fn(ObjectPointer) -> isize,
+    text_copy: unsafe extern "C" fn(ObjectPointer) -> *mut u32,
+    bytes: unsafe extern "C" fn(ObjectPointer, *mut *mut c_char, *mut isize) -> c_int,
     free: unsafe extern "C" fn(*mut c_void),
-    decrement: unsafe extern "C" fn(Object),
-    fetch_error: unsafe extern "C" fn(*mut Object, *mut Object, *mut Object),
-    restore_error: unsafe extern "C" fn(Object, Object, Object),
+    decrement: unsafe extern "C" fn(ObjectPointer),
+    fetch_error: unsafe extern "C" fn(*mut ObjectPointer, *mut ObjectPointer, *mut ObjectPointer),
+    restore_error: unsafe extern "C" fn(ObjectPointer, ObjectPointer, ObjectPointer),
     clear_error: unsafe extern "C" fn(),
     format: LineTableFormat,
 }
 
 impl PublicSource {
     pub(crate) fn new(api: &'static PublicApi) -> Result<Self, Unavailable> {
-        let symbols = Symbols::find().ok_or(Unavailable::NoInterpreter)?;
+        let symbols = SymbolLookup::find().ok_or(Unavailable::NoInterpreter)?;
         let format = match crate::interpreter::version(symbols)? {
             (3, 9) => LineTableFormat::Steps,
-            (3, minor) => Layout::of_minor(minor).map_or(LineTableFormat::Unknown, |layout| layout.line_table),
+            (3, minor) => VersionLayout::of_minor(minor).map_or(LineTableFormat::Unknown, |layout| layout.line_table),
             _ => LineTableFormat::Unknown,
         };
         // SAFETY: the signatures are those of the documentation, the same in every version from 3.9 on.
@@ -98,7 +98,7 @@ impl PublicSource {
 
     /// # Safety
     /// The GIL is held; `first` is null or a reference to a frame that this function may release.
-    unsafe fn write(&self, first: Object, buffers: FrameBuffers<'_>) -> SourceWalkResult {
+    unsafe fn write(&self, first: ObjectPointer, buffers: FrameBuffers<'_>) -> SourceWalkResult {
         let FrameBuffers { frames, activations } = buffers;
         let mut len = 0;
         let write = &mut |frame: PythonFrame| {
@@ -125,7 +125,7 @@ impl PublicSource {
         if let Some(id) = CODES.id_at(address) {
             return Ok(id);
         }
-        let code = address as usize as Object;
+        let code = address as usize as ObjectPointer;
         let mut error = [ptr::null_mut(); 3];
         let [kind, value, traceback] = &mut error;
         // SAFETY: the GIL is held. An exception that is propagating is restored.
@@ -142,7 +142,7 @@ impl PublicSource {
 
     /// # Safety
     /// The GIL is held, no exception is set, the code object is alive.
-    unsafe fn intern(&self, code: Object) -> Option<CodeId> {
+    unsafe fn intern(&self, code: ObjectPointer) -> Option<CodeId> {
         // SAFETY: passed on to the caller; each copy is used before it is dropped.
         unsafe {
             let name = self.text(code, c"co_name")?;
@@ -166,7 +166,7 @@ impl PublicSource {
 
     /// # Safety
     /// The GIL is held, the object is alive.
-    unsafe fn get(&self, object: Object, name: &CStr) -> Option<Reference<'_>> {
+    unsafe fn get(&self, object: ObjectPointer, name: &CStr) -> Option<Reference<'_>> {
         // SAFETY: passed on to the caller.
         let object = unsafe { (self.attribute)(object, name.as_ptr()) };
         (!object.is_null()).then_some(Reference { object, source: self })
@@ -174,7 +174,7 @@ impl PublicSource {
 
     /// # Safety
     /// As for `get`.
-    unsafe fn text(&self, object: Object, name: &CStr) -> Option<CopiedText<'_>> {
+    unsafe fn text(&self, object: ObjectPointer, name: &CStr) -> Option<CopiedText<'_>> {
         // SAFETY: passed on to the caller. The functions themselves reject an object that is not a `str`.
         unsafe {
             let text = self.get(object, name)?;
@@ -198,7 +198,7 @@ impl PublicSource {
 
 /// A reference of ours. Dropped with the GIL held.
 struct Reference<'a> {
-    object: Object,
+    object: ObjectPointer,
     source: &'a PublicSource,
 }
 
@@ -217,10 +217,10 @@ struct CopiedText<'a> {
 }
 
 impl CopiedText<'_> {
-    fn text(&self) -> Text<'_> {
+    fn text(&self) -> StrText<'_> {
         // SAFETY: the interpreter has written this many characters, and they are ours.
         let bytes = unsafe { slice::from_raw_parts(self.data.cast_const().cast(), self.length * size_of::<u32>()) };
-        Text { width: 4, bytes }
+        StrText { width: 4, bytes }
     }
 }
 

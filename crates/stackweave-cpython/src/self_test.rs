@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use crate::frame::PythonFrame;
 use crate::interpreter::{Interpreter, first_of};
-use crate::public_api::{Object, PublicApi};
+use crate::public_api::{ObjectPointer, PublicApi};
 use crate::unavailable::Unavailable;
 
 /// Nested calls, a generator, and a class that is instantiated so often that the interpreter specializes the call.
@@ -76,7 +76,7 @@ fn agree() -> bool {
 #[repr(C)]
 struct Method {
     name: *const c_char,
-    function: unsafe extern "C" fn(Object, Object) -> Object,
+    function: unsafe extern "C" fn(ObjectPointer, ObjectPointer) -> ObjectPointer,
     flags: c_int,
     doc: *const c_char,
 }
@@ -93,7 +93,7 @@ static COMPARE: Method = Method { name: c"compare".as_ptr(), function: compare, 
 ///
 /// # Safety
 /// The interpreter calls it, with the GIL held.
-unsafe extern "C" fn compare(bound: Object, _: Object) -> Object {
+unsafe extern "C" fn compare(bound: ObjectPointer, _: ObjectPointer) -> ObjectPointer {
     COMPARED.fetch_add(1, Ordering::Relaxed);
     if !agree() {
         DIFFERENT.fetch_add(1, Ordering::Relaxed);
@@ -105,15 +105,15 @@ unsafe extern "C" fn compare(bound: Object, _: Object) -> Object {
 
 /// The public functions that run a program.
 struct Runner {
-    new_dict: unsafe extern "C" fn() -> Object,
-    set_item: unsafe extern "C" fn(Object, *const c_char, Object) -> c_int,
-    builtins: unsafe extern "C" fn() -> Object,
-    new_function: unsafe extern "C" fn(*const Method, Object, Object) -> Object,
-    compile: unsafe extern "C" fn(*const c_char, *const c_char, c_int) -> Object,
-    evaluate: unsafe extern "C" fn(Object, Object, Object) -> Object,
+    new_dict: unsafe extern "C" fn() -> ObjectPointer,
+    set_item: unsafe extern "C" fn(ObjectPointer, *const c_char, ObjectPointer) -> c_int,
+    builtins: unsafe extern "C" fn() -> ObjectPointer,
+    new_function: unsafe extern "C" fn(*const Method, ObjectPointer, ObjectPointer) -> ObjectPointer,
+    compile: unsafe extern "C" fn(*const c_char, *const c_char, c_int) -> ObjectPointer,
+    evaluate: unsafe extern "C" fn(ObjectPointer, ObjectPointer, ObjectPointer) -> ObjectPointer,
     clear_error: unsafe extern "C" fn(),
-    decrement: unsafe extern "C" fn(Object),
-    clear_dict: unsafe extern "C" fn(Object),
+    decrement: unsafe extern "C" fn(ObjectPointer),
+    clear_dict: unsafe extern "C" fn(ObjectPointer),
 }
 
 impl Runner {

@@ -25,11 +25,11 @@ use crate::walk::{CodeIds, FrameBuffers, MEMORY_WORDS};
 /// Provides the Python frames of each thread, with code objects as ids.
 #[derive(Clone, Copy, Debug)]
 pub struct PythonSource {
-    reader: Reader,
+    reader: SourceMode,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Reader {
+enum SourceMode {
     Watching(&'static Interpreter),
     Pinning(&'static Interpreter, unsafe extern "C" fn(*mut c_void)),
     Public(PublicSource, Unavailable),
@@ -57,18 +57,18 @@ impl PythonSource {
     fn choose() -> Result<Self, Unavailable> {
         let reader = match FrameReader::choose()? {
             FrameReader::Direct(interpreter) => match death_watch::install(interpreter) {
-                DeathWatch::Watching => Reader::Watching(interpreter),
+                DeathWatch::Watching => SourceMode::Watching(interpreter),
                 DeathWatch::Pinning => Self::pinning_reader(interpreter)?,
             },
-            FrameReader::PublicApi(api, reason) => Reader::Public(PublicSource::new(api)?, reason),
+            FrameReader::PublicApi(api, reason) => SourceMode::Public(PublicSource::new(api)?, reason),
         };
         Ok(Self { reader })
     }
 
-    fn pinning_reader(interpreter: &'static Interpreter) -> Result<Reader, Unavailable> {
+    fn pinning_reader(interpreter: &'static Interpreter) -> Result<SourceMode, Unavailable> {
         // SAFETY: the function has this signature in every version.
         let increment = unsafe { first_of(interpreter.symbols, &[c"Py_IncRef"])? };
-        Ok(Reader::Pinning(interpreter, increment))
+        Ok(SourceMode::Pinning(interpreter, increment))
     }
 
     /// Returns a source for which deaths can't be detected: for tests.
@@ -83,7 +83,7 @@ impl PythonSource {
     #[doc(hidden)]
     pub fn with_public_api() -> Result<Self, Unavailable> {
         let api = crate::public_api::PublicApi::find()?;
-        Ok(Self { reader: Reader::Public(PublicSource::new(api)?, Unavailable::SelfTestNotRun) })
+        Ok(Self { reader: SourceMode::Public(PublicSource::new(api)?, Unavailable::SelfTestNotRun) })
     }
 
     /// Returns how many frames walks with this memory have reused from earlier walks: for tests.
@@ -96,8 +96,8 @@ impl PythonSource {
     /// Returns the interpreter, if frames are read directly.
     pub(crate) fn interpreter(&self) -> Option<&'static Interpreter> {
         match self.reader {
-            Reader::Watching(interpreter) | Reader::Pinning(interpreter, _) => Some(interpreter),
-            Reader::Public(..) => None,
+            SourceMode::Watching(interpreter) | SourceMode::Pinning(interpreter, _) => Some(interpreter),
+            SourceMode::Public(..) => None,
         }
     }
 
@@ -110,16 +110,16 @@ impl PythonSource {
         let buffers = FrameBuffers { frames, activations: &mut [] };
         match &self.reader {
             // SAFETY: passed on to the caller: while the GIL is held, no other thread changes its frames.
-            Reader::Watching(interpreter) => unsafe {
+            SourceMode::Watching(interpreter) => unsafe {
                 interpreter.walk_source_thread(state, buffers, &WatchedCodeIds(interpreter))
             },
-            Reader::Pinning(interpreter, increment) => {
+            SourceMode::Pinning(interpreter, increment) => {
                 let codes = PinnedCodeIds { interpreter, increment: *increment, may_pin: true };
                 // SAFETY: as above.
                 unsafe { interpreter.walk_source_thread(state, buffers, &codes) }
             }
             // SAFETY: as above.
-            Reader::Public(source, _) => unsafe { source.walk_thread(state, buffers) },
+            SourceMode::Public(source, _) => unsafe { source.walk_thread(state, buffers) },
         }
     }
 
@@ -130,21 +130,21 @@ impl PythonSource {
     pub unsafe fn code_id(&self, code: CodePointer) -> Option<CodeId> {
         let code = code.address();
         match &self.reader {
-            Reader::Watching(interpreter) => WatchedCodeIds(interpreter).id_of(code).ok(),
-            Reader::Pinning(interpreter, increment) => {
+            SourceMode::Watching(interpreter) => WatchedCodeIds(interpreter).id_of(code).ok(),
+            SourceMode::Pinning(interpreter, increment) => {
                 PinnedCodeIds { interpreter, increment: *increment, may_pin: true }.id_of(code).ok()
             }
             // SAFETY: passed on to the caller.
-            Reader::Public(source, _) => unsafe { source.id_of(code) }.ok(),
+            SourceMode::Public(source, _) => unsafe { source.id_of(code) }.ok(),
         }
     }
 
     /// Returns how frames are read, and what was seen so far.
     pub fn stats(&self) -> PythonStats {
         let (reader, fallback_reason, death_watch) = match self.reader {
-            Reader::Watching(_) => ("direct", None, DeathWatch::Watching),
-            Reader::Pinning(..) => ("direct", None, DeathWatch::Pinning),
-            Reader::Public(_, reason) => ("public API", Some(reason.to_string()), DeathWatch::Pinning),
+            SourceMode::Watching(_) => ("direct", None, DeathWatch::Watching),
+            SourceMode::Pinning(..) => ("direct", None, DeathWatch::Pinning),
+            SourceMode::Public(_, reason) => ("public API", Some(reason.to_string()), DeathWatch::Pinning),
         };
         let codes = CODES.stats();
         PythonStats {
@@ -171,13 +171,15 @@ impl FrameSource for PythonSource {
         let SourceWalk { frames, activations, memory, in_signal_handler, .. } = walk;
         let buffers = FrameBuffers { frames, activations };
         match &self.reader {
-            Reader::Watching(interpreter) if !in_signal_handler => {
+            SourceMode::Watching(interpreter) if !in_signal_handler => {
                 let deaths = CODES.deaths();
                 // SAFETY: the memory belongs to this source; each death of a code object with an id is counted.
                 unsafe { interpreter.replay_source(buffers, memory, &WatchedCodeIds(interpreter), deaths) }
             }
-            Reader::Watching(interpreter) => interpreter.walk_source_interrupted(buffers, &WatchedCodeIds(interpreter)),
-            Reader::Pinning(interpreter, increment) => {
+            SourceMode::Watching(interpreter) => {
+                interpreter.walk_source_interrupted(buffers, &WatchedCodeIds(interpreter))
+            }
+            SourceMode::Pinning(interpreter, increment) => {
                 let may_pin = !in_signal_handler && interpreter.holds_gil();
                 let codes = PinnedCodeIds { interpreter, increment: *increment, may_pin };
                 if in_signal_handler {
@@ -185,7 +187,7 @@ impl FrameSource for PythonSource {
                 }
                 interpreter.walk_source(buffers, &codes)
             }
-            Reader::Public(source, _) => source.walk(buffers, in_signal_handler),
+            SourceMode::Public(source, _) => source.walk(buffers, in_signal_handler),
         }
     }
 

@@ -5,17 +5,17 @@ use core::ptr;
 
 /// A handle for lookups of names.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Symbols(*mut c_void);
+pub(crate) struct SymbolLookup(*mut c_void);
 
 // SAFETY: the handle is a token for the loader, which accepts it from any thread; it is never closed.
-unsafe impl Send for Symbols {}
+unsafe impl Send for SymbolLookup {}
 // SAFETY: as above.
-unsafe impl Sync for Symbols {}
+unsafe impl Sync for SymbolLookup {}
 
 /// A function of every version: it identifies a library as the interpreter.
 const MARK: &CStr = c"PyGILState_GetThisThreadState";
 
-impl Symbols {
+impl SymbolLookup {
     /// Finds the interpreter of this process: in the executable, in a library with global symbols, or in a `libpython3`
     /// that was loaded with local symbols.
     pub(crate) fn find() -> Option<Self> {
@@ -24,7 +24,7 @@ impl Symbols {
             return Some(global);
         }
         let mut found = Self(ptr::null_mut());
-        // SAFETY: the callback gets a `Symbols` that outlives the call.
+        // SAFETY: the callback gets a `SymbolLookup` that outlives the call.
         unsafe { libc::dl_iterate_phdr(Some(open_if_python), (&raw mut found).cast()) };
         (!found.0.is_null()).then_some(found)
     }
@@ -51,7 +51,7 @@ impl Symbols {
 /// Opens the module if it is a `libpython3`, and ends the search.
 ///
 /// # Safety
-/// `info` is what the loader passes, `found` points to a `Symbols`.
+/// `info` is what the loader passes, `found` points to a `SymbolLookup`.
 unsafe extern "C" fn open_if_python(info: *mut libc::dl_phdr_info, _size: usize, found: *mut c_void) -> c_int {
     // SAFETY: the loader passes a valid structure.
     let name: *const c_char = unsafe { (*info).dlpi_name };
@@ -66,11 +66,11 @@ unsafe extern "C" fn open_if_python(info: *mut libc::dl_phdr_info, _size: usize,
     }
     // SAFETY: the library is loaded already; its handle is never closed, so it stays.
     let handle = unsafe { libc::dlopen(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-    let symbols = Symbols(handle);
+    let symbols = SymbolLookup(handle);
     if handle.is_null() || symbols.address(MARK).is_none() {
         return 0;
     }
     // SAFETY: `find` passes its own variable.
-    unsafe { *found.cast::<Symbols>() = symbols };
+    unsafe { *found.cast::<SymbolLookup>() = symbols };
     1
 }

@@ -17,7 +17,7 @@ const MAX_LENGTH: usize = 1 << 24;
 
 /// The characters of a `str` as the interpreter stores them: one, two or four bytes each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Text<'a> {
+pub struct StrText<'a> {
     /// The bytes of a character; 0: there is no text.
     pub width: u8,
     /// The bytes of the characters.
@@ -51,14 +51,14 @@ impl TextLayout {
     }
 }
 
-impl Text<'_> {
+impl StrText<'_> {
     /// Decodes the text as UTF-8.
     pub fn decode(self) -> String {
         self.characters().collect()
     }
 }
 
-impl<'a> Text<'a> {
+impl<'a> StrText<'a> {
     /// Decodes the characters. A lone surrogate, which stands for a byte of a file name that is not UTF-8, becomes
     /// U+FFFD.
     fn characters(self) -> impl Iterator<Item = char> + use<'a> {
@@ -72,7 +72,7 @@ impl<'a> Text<'a> {
 }
 
 /// Writes the text without allocating. Control characters, such as line ends, become U+FFFD.
-impl fmt::Display for Text<'_> {
+impl fmt::Display for StrText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |character: char| if character.is_control() { LOST } else { character };
         self.characters().try_for_each(|character| f.write_char(shown(character)))
@@ -85,7 +85,7 @@ const LOST: char = char::REPLACEMENT_CHARACTER;
 ///
 /// # Safety
 /// `object` is null or a `str` that stays alive.
-pub(crate) unsafe fn text<'a>(layout: &TextLayout, object: u64) -> Option<Text<'a>> {
+pub(crate) unsafe fn text<'a>(layout: &TextLayout, object: u64) -> Option<StrText<'a>> {
     if !is_plausible(object) {
         return None;
     }
@@ -103,7 +103,7 @@ pub(crate) unsafe fn text<'a>(layout: &TextLayout, object: u64) -> Option<Text<'
     }
     // SAFETY: the data of a live string is `length` characters of that width, and never changes.
     let bytes = unsafe { slice(data, characters.length) };
-    Some(Text { width: characters.width, bytes })
+    Some(StrText { width: characters.width, bytes })
 }
 
 /// Returns the contents of a `bytes` object. `None` if there is no valid `bytes`.
@@ -131,7 +131,7 @@ unsafe fn slice<'a>(address: u64, length: usize) -> &'a [u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::version::Layout;
+    use crate::version::VersionLayout;
 
     /// Returns a compact string of that kind, as an interpreter with this layout stores it.
     fn object(layout: &TextLayout, state: u32, length: usize, data: &[u8]) -> Vec<u64> {
@@ -146,13 +146,13 @@ mod tests {
     fn read(layout: &TextLayout, state: u32, length: usize, data: &[u8]) -> Option<String> {
         let words = object(layout, state, length, data);
         // SAFETY: the words are a string of this layout.
-        unsafe { text(layout, words.as_ptr() as u64) }.map(Text::decode)
+        unsafe { text(layout, words.as_ptr() as u64) }.map(StrText::decode)
     }
 
     #[test]
     fn every_width_is_decoded() {
         for minor in [10, 15] {
-            let layout = &Layout::of_minor(minor).unwrap().text;
+            let layout = &VersionLayout::of_minor(minor).unwrap().text;
             let kind = |width: u32| (width << KIND_SHIFT) | COMPACT;
             assert_eq!(read(layout, kind(1) | ASCII, 3, b"abc").as_deref(), Some("abc"));
             assert_eq!(read(layout, kind(1), 2, &[0xe9, 0x61]).as_deref(), Some("\u{e9}a"));

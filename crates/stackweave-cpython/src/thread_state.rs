@@ -7,7 +7,7 @@ use stackweave_core::SourceStop;
 
 use crate::interpreter::Interpreter;
 use crate::memory::{copy_guarded, is_plausible};
-use crate::version::Layout;
+use crate::version::VersionLayout;
 
 /// The address of a `PyThreadState`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +97,7 @@ impl Interpreter {
 
 /// Returns whether a state belongs to this thread. Another thread's state may be freed meanwhile, so the kernel copies
 /// the field.
-pub(crate) fn is_state_of_this_thread(layout: &Layout, state: u64) -> bool {
+pub(crate) fn is_state_of_this_thread(layout: &VersionLayout, state: u64) -> bool {
     let mut thread = [0];
     let field = state.wrapping_add(layout.thread.thread_id as u64);
     // SAFETY: `pthread_self` has no conditions.

@@ -1,7 +1,7 @@
 //! The reasons why frames can't be read directly.
 
 use crate::debug_offsets::Contradiction;
-use crate::version::Layout;
+use crate::version::VersionLayout;
 
 /// The reason why there is no [`Interpreter`](crate::Interpreter), or why it can't be trusted. The public API can still
 /// be used.
@@ -12,7 +12,7 @@ pub enum Unavailable {
     #[error("no CPython is loaded in this process")]
     NoInterpreter,
     /// A version without a table.
-    #[error("Python {major}.{minor} is not known; 3.{oldest} to 3.{newest} are", oldest = Layout::OLDEST, newest = Layout::NEWEST)]
+    #[error("Python {major}.{minor} is not known; 3.{oldest} to 3.{newest} are", oldest = VersionLayout::OLDEST, newest = VersionLayout::NEWEST)]
     UnsupportedVersion {
         /// The first number of the version.
         major: u8,

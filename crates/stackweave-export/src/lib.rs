@@ -24,7 +24,7 @@ mod protobuf;
 mod pstats_table;
 mod size_limit;
 mod source;
-mod spill;
+mod spilled_columns;
 mod svg;
 mod visible_frames;
 mod visible_stacks;

@@ -23,7 +23,7 @@ pub(crate) enum Value {
 
 /// Returns the first value of the bytes; `None` if it is of a type that tables do not have, or truncated.
 pub(crate) fn read(bytes: &[u8]) -> Option<Value> {
-    Reader { rest: bytes, references: Vec::new() }.value(0)
+    MarshalReader { rest: bytes, references: Vec::new() }.value(0)
 }
 
 /// The next item.
@@ -33,13 +33,13 @@ enum Item {
     End,
 }
 
-struct Reader<'a> {
+struct MarshalReader<'a> {
     rest: &'a [u8],
     /// The values that can be referred to; `None` while a value is being read, and for types that can't be referred to.
     references: Vec<Option<Value>>,
 }
 
-impl Reader<'_> {
+impl MarshalReader<'_> {
     fn value(&mut self, depth: u32) -> Option<Value> {
         match self.next(depth)? {
             Item::Value(value) => Some(value),

@@ -47,11 +47,11 @@ impl FileIdentity {
 pub struct MappedFile {
     path: PathBuf,
     identity: FileIdentity,
-    bytes: Bytes,
+    bytes: MappedBytes,
 }
 
 #[derive(Debug)]
-enum Bytes {
+enum MappedBytes {
     Mapped(Mmap),
     Copied(Box<[u8]>),
 }
@@ -77,18 +77,18 @@ impl MappedFile {
         }
         let mut bytes = Vec::new();
         file.take(MAX_COPIED).read_to_end(&mut bytes)?;
-        let bytes = Bytes::Copied(bytes.into());
+        let bytes = MappedBytes::Copied(bytes.into());
         Ok(Self { path: path.to_owned(), identity: FileIdentity::of_metadata(&metadata), bytes })
     }
 
     fn of(path: &Path, file: &File, metadata: &Metadata) -> io::Result<Self> {
         // An empty file cannot be mapped, and has no bytes.
         let bytes = if metadata.size() == 0 {
-            Bytes::Copied(Box::default())
+            MappedBytes::Copied(Box::default())
         } else {
             // SAFETY: a private, read-only mapping. Another program may write to the file meanwhile: parsers of
             // these bytes trust none of them, and check every bound.
-            Bytes::Mapped(unsafe { Mmap::map(file) }?)
+            MappedBytes::Mapped(unsafe { Mmap::map(file) }?)
         };
         Ok(Self { path: path.to_owned(), identity: FileIdentity::of_metadata(metadata), bytes })
     }
@@ -109,8 +109,8 @@ impl Deref for MappedFile {
 
     fn deref(&self) -> &[u8] {
         match &self.bytes {
-            Bytes::Mapped(map) => map,
-            Bytes::Copied(bytes) => bytes,
+            MappedBytes::Mapped(map) => map,
+            MappedBytes::Copied(bytes) => bytes,
         }
     }
 }

@@ -9,9 +9,9 @@ use crate::figures::{CallSite, Figures, Totals};
 use crate::high_water::HighWater;
 use crate::live_blocks::LiveBlock;
 use crate::live_heap::{Kept, LiveHeap};
-use crate::live_ranges::{Cut, Part, Restored};
+use crate::live_ranges::{Cut, MappingPart, Restored};
 use crate::out_of_order::EarlyEvents;
-use crate::recent::Recent;
+use crate::recent_blocks::RecentBlocks;
 use crate::sampling::{Scale, Weight};
 
 /// The counting options of a ledger.
@@ -54,7 +54,7 @@ pub struct Ledger {
     classes: [Account; CLASSES],
     /// The note about a free is whether the memory was temporary.
     live: LiveHeap<CallSiteId, bool>,
-    recent: Recent,
+    recent: RecentBlocks,
     /// The time of the latest event.
     now: u64,
     early_frees: EarlyEvents,
@@ -74,7 +74,7 @@ impl Ledger {
             sites: CallSites::new(),
             classes: [Account::default(); CLASSES],
             live: LiveHeap::default(),
-            recent: Recent::new(options.temporary),
+            recent: RecentBlocks::new(options.temporary),
             now: 0,
             early_frees: EarlyEvents::default(),
             early_allocations: EarlyEvents::default(),
@@ -258,7 +258,7 @@ impl Ledger {
     }
 
     /// Returns the weight of a part of a mapping.
-    fn weight(&self, part: &Part<CallSiteId>) -> Weight {
+    fn weight(&self, part: &MappingPart<CallSiteId>) -> Weight {
         self.scale.weight_of_part(part.whole, part.size())
     }
 
@@ -414,7 +414,7 @@ impl Ledger {
     }
 }
 
-fn block_of(part: &Part<CallSiteId>) -> Block {
+fn block_of(part: &MappingPart<CallSiteId>) -> Block {
     Block { address: part.start, size: part.size(), site: part.value }
 }
 

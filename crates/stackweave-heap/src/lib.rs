@@ -37,7 +37,7 @@ mod out_of_order;
 mod prefetch_portable;
 #[cfg(target_arch = "x86_64")]
 mod prefetch_x86_64;
-mod recent;
+mod recent_blocks;
 mod sampling;
 mod small_account;
 
@@ -55,5 +55,5 @@ pub use figures::{CallSite, Figures, Totals};
 pub use ledger::{Block, Ledger, LedgerOptions};
 pub use live_blocks::{Full, LiveBlock, LiveBlocks};
 pub use live_heap::{Kept, LiveHeap};
-pub use live_ranges::{Cut, Edge, LiveRanges, Part, Restored};
+pub use live_ranges::{Cut, FreedEnd, LiveRanges, MappingPart, Restored};
 pub use sampling::{Scale, Weight, stands_for};

@@ -30,7 +30,7 @@ pub struct Full;
 
 /// A block with its address. Fields of 4 bytes are aligned, and larger ones need not be, so that there are no gaps.
 #[repr(C, packed(4))]
-struct Slot<V> {
+struct BlockSlot<V> {
     /// The address (56 bits), and the low byte of the size; zero where there is no block.
     head: u64,
     /// The rest of the size.
@@ -52,15 +52,15 @@ const SMALL: usize = 2 << 20;
 const LARGE: usize = 4 << 20;
 const MIX: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03];
 
-impl<V: Copy> Clone for Slot<V> {
+impl<V: Copy> Clone for BlockSlot<V> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<V: Copy> Copy for Slot<V> {}
+impl<V: Copy> Copy for BlockSlot<V> {}
 
-impl<V: Copy> Slot<V> {
+impl<V: Copy> BlockSlot<V> {
     const EMPTY: Self = Self { head: 0, size: 0, value: MaybeUninit::uninit() };
 
     #[inline]
@@ -125,14 +125,14 @@ impl<V: Copy> LiveBlocks<V> {
     /// Adds a block, and returns the one that was there.
     #[inline]
     pub fn insert(&mut self, address: u64, block: LiveBlock<V>) -> Result<Option<LiveBlock<V>>, Full> {
-        let Some(slot) = Slot::new(address, block).filter(|_| self.others.is_empty()) else {
+        let Some(slot) = BlockSlot::new(address, block).filter(|_| self.others.is_empty()) else {
             return self.insert_elsewhere(address, block);
         };
         self.insert_slot(address, slot)
     }
 
     #[inline]
-    fn insert_slot(&mut self, address: u64, slot: Slot<V>) -> Result<Option<LiveBlock<V>>, Full> {
+    fn insert_slot(&mut self, address: u64, slot: BlockSlot<V>) -> Result<Option<LiveBlock<V>>, Full> {
         if self.used >= self.most {
             self.grow()?;
         }
@@ -152,7 +152,7 @@ impl<V: Copy> LiveBlocks<V> {
     #[cold]
     fn insert_elsewhere(&mut self, address: u64, block: LiveBlock<V>) -> Result<Option<LiveBlock<V>>, Full> {
         let before = self.remove(address);
-        let added = match Slot::new(address, block) {
+        let added = match BlockSlot::new(address, block) {
             Some(slot) => self.insert_slot(address, slot),
             None => self.others.try_reserve(1).map_err(|_| Full).map(|()| self.others.insert(address, block)),
         };
@@ -191,7 +191,7 @@ impl<V: Copy> LiveBlocks<V> {
                 gap = at;
             }
         }
-        slots[gap] = Slot::EMPTY;
+        slots[gap] = BlockSlot::EMPTY;
     }
 
     /// Returns the block at an address.
@@ -218,7 +218,7 @@ impl<V: Copy> LiveBlocks<V> {
     /// Returns whether the table is small enough for the processor's caches.
     #[inline]
     pub(crate) fn is_small(&self) -> bool {
-        self.length * size_of::<Slot<V>>() <= SMALL
+        self.length * size_of::<BlockSlot<V>>() <= SMALL
     }
 
     /// Prefetches the slot in which this block is, or will be.
@@ -246,7 +246,7 @@ impl<V: Copy> LiveBlocks<V> {
     }
 
     fn with_slots(length: usize) -> Option<Self> {
-        let bytes = length.checked_mul(size_of::<Slot<V>>())?;
+        let bytes = length.checked_mul(size_of::<BlockSlot<V>>())?;
         let map = MmapOptions::new().len(bytes).no_reserve_swap().map_anon().ok()?;
         if bytes >= LARGE {
             prefer_large_pages(&map);
@@ -266,14 +266,14 @@ impl<V: Copy> LiveBlocks<V> {
     }
 
     #[inline]
-    fn slots(&self) -> &[Slot<V>] {
+    fn slots(&self) -> &[BlockSlot<V>] {
         let Some(map) = &self.map else { return &[] };
         // SAFETY: the mapping has `length` slots and is aligned to a page. It began as zeros, which are empty slots.
         unsafe { slice::from_raw_parts(map.as_ptr().cast(), self.length) }
     }
 
     #[inline]
-    fn slots_mut(&mut self) -> &mut [Slot<V>] {
+    fn slots_mut(&mut self) -> &mut [BlockSlot<V>] {
         let Some(map) = &mut self.map else { return &mut [] };
         // SAFETY: as in `slots`; `self` owns the mapping and is borrowed mutably, so there is no other reference to it.
         unsafe { slice::from_raw_parts_mut(map.as_mut_ptr().cast(), self.length) }
@@ -297,7 +297,7 @@ impl<V: Copy> LiveBlocks<V> {
 
     /// Returns the size of the table.
     pub(crate) fn bytes_used(&self) -> usize {
-        self.length * size_of::<Slot<V>>() + self.others.capacity() * size_of::<(u64, LiveBlock<V>)>()
+        self.length * size_of::<BlockSlot<V>>() + self.others.capacity() * size_of::<(u64, LiveBlock<V>)>()
     }
 }
 
@@ -323,15 +323,18 @@ mod tests {
 
     #[test]
     fn a_slot_holds_what_was_put_in() {
-        assert_eq!((size_of::<Slot<u32>>(), size_of::<Slot<[u32; 2]>>(), size_of::<Slot<()>>()), (16, 20, 12));
+        assert_eq!(
+            (size_of::<BlockSlot<u32>>(), size_of::<BlockSlot<[u32; 2]>>(), size_of::<BlockSlot<()>>()),
+            (16, 20, 12)
+        );
         for address in [1, 0x7fff_1234_5670, (1 << 56) - 1] {
             for size in [0, 1, 255, 256, (1 << 40) - 1] {
-                let slot = Slot::new(address, block(size, u32::MAX)).unwrap();
+                let slot = BlockSlot::new(address, block(size, u32::MAX)).unwrap();
                 assert_eq!((slot.address(), slot.block()), (address, block(size, u32::MAX)));
             }
         }
-        assert!(Slot::new(0, block(1, 1)).is_none() && Slot::new(1 << 56, block(1, 1)).is_none());
-        assert!(Slot::new(16, block(1 << 40, 1)).is_none());
+        assert!(BlockSlot::new(0, block(1, 1)).is_none() && BlockSlot::new(1 << 56, block(1, 1)).is_none());
+        assert!(BlockSlot::new(16, block(1 << 40, 1)).is_none());
     }
 
     /// Compares with an ordered map: few addresses, so that they collide, at both ends of the table and beside it.

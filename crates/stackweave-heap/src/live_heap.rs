@@ -9,7 +9,7 @@ use std::mem;
 
 use crate::by_thread::ByThread;
 use crate::live_blocks::{Full, LiveBlock, LiveBlocks};
-use crate::live_ranges::{Cut, Edge, LiveRanges, Part, Restored};
+use crate::live_ranges::{Cut, FreedEnd, LiveRanges, MappingPart, Restored};
 
 /// Live blocks and mappings, with a value for each, and with a note about each thread's last free.
 #[derive(Debug)]
@@ -100,8 +100,8 @@ impl<V: Copy, N: Copy> LiveHeap<V, N> {
 
     /// Adds a mapping. Returns what it replaces, and the mapping; `None` if it is empty, or if there is no memory for
     /// it.
-    pub fn map(&mut self, address: u64, size: u64, value: V) -> (Vec<Cut<V>>, Option<Part<V>>) {
-        let replaced = self.ranges.cut(address, size, Edge::Page);
+    pub fn map(&mut self, address: u64, size: u64, value: V) -> (Vec<Cut<V>>, Option<MappingPart<V>>) {
+        let replaced = self.ranges.cut(address, size, FreedEnd::Page);
         (replaced, self.ranges.insert(address, size, value))
     }
 
@@ -113,7 +113,7 @@ impl<V: Copy, N: Copy> LiveHeap<V, N> {
         size: u64,
         mut note: impl FnMut(&Cut<V>) -> N,
     ) -> Vec<(Cut<V>, N)> {
-        let cuts = self.ranges.cut(address, size, Edge::Page);
+        let cuts = self.ranges.cut(address, size, FreedEnd::Page);
         let cuts: Vec<(Cut<V>, N)> = cuts.into_iter().map(|cut| (cut, note(&cut))).collect();
         if cuts.is_empty() {
             self.store_free(thread, address, Freed::Unknown);
@@ -152,7 +152,7 @@ impl<V: Copy, N: Copy> LiveHeap<V, N> {
     }
 
     /// Returns the part of a mapping that contains an address.
-    pub fn range(&self, address: u64) -> Option<Part<V>> {
+    pub fn range(&self, address: u64) -> Option<MappingPart<V>> {
         self.ranges.containing(address)
     }
 
@@ -167,7 +167,7 @@ impl<V: Copy, N: Copy> LiveHeap<V, N> {
     }
 
     /// Returns all parts of mappings by address.
-    pub fn ranges(&self) -> impl Iterator<Item = &Part<V>> {
+    pub fn ranges(&self) -> impl Iterator<Item = &MappingPart<V>> {
         self.ranges.iter()
     }
 

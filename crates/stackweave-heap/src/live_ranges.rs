@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// A live part of a mapping, without gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part<V> {
+pub struct MappingPart<V> {
     /// The first address.
     pub start: u64,
     /// The first address after it.
@@ -19,7 +19,7 @@ pub struct Part<V> {
     pub value: V,
 }
 
-impl<V: Copy> Part<V> {
+impl<V: Copy> MappingPart<V> {
     /// Returns the number of bytes.
     pub const fn size(&self) -> u64 {
         self.end - self.start
@@ -36,11 +36,11 @@ impl<V: Copy> Part<V> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut<V> {
     /// The part.
-    pub before: Part<V>,
+    pub before: MappingPart<V>,
     /// The freed part.
-    pub gone: Part<V>,
+    pub gone: MappingPart<V>,
     /// The parts that are left before and after the freed addresses.
-    pub left: [Option<Part<V>>; 2],
+    pub left: [Option<MappingPart<V>>; 2],
 }
 
 impl<V> Cut<V> {
@@ -54,14 +54,14 @@ impl<V> Cut<V> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Restored<V> {
     /// The adjacent parts of the mapping before.
-    pub joined: [Option<Part<V>>; 2],
+    pub joined: [Option<MappingPart<V>>; 2],
     /// The freed addresses together with these parts.
-    pub now: Part<V>,
+    pub now: MappingPart<V>,
 }
 
 /// Where freed addresses end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Edge {
+pub enum FreedEnd {
     /// At the end of a page: the kernel unmaps whole pages, whatever the length.
     Page,
     /// After the length.
@@ -74,7 +74,7 @@ const PAGE: u64 = 4096;
 #[derive(Debug)]
 pub struct LiveRanges<V> {
     /// The parts by their start.
-    parts: BTreeMap<u64, Part<V>>,
+    parts: BTreeMap<u64, MappingPart<V>>,
     /// The number of mappings so far.
     mappings: u64,
 }
@@ -87,13 +87,13 @@ impl<V> Default for LiveRanges<V> {
 
 impl<V: Copy> LiveRanges<V> {
     /// Adds a mapping where there is none, and returns it; `None` if it is empty, or if there is no memory for it.
-    pub fn insert(&mut self, address: u64, size: u64, value: V) -> Option<Part<V>> {
+    pub fn insert(&mut self, address: u64, size: u64, value: V) -> Option<MappingPart<V>> {
         let end = address.saturating_add(size);
         if address == end || !Self::has_memory() {
             return None;
         }
         self.mappings += 1;
-        let part = Part { start: address, end, whole: size, mapping: self.mappings, value };
+        let part = MappingPart { start: address, end, whole: size, mapping: self.mappings, value };
         self.parts.insert(address, part);
         Some(part)
     }
@@ -101,15 +101,15 @@ impl<V: Copy> LiveRanges<V> {
     /// Returns whether a part can be stored. The map has no fallible insert, so this reserves as much memory as it
     /// needs at most.
     fn has_memory() -> bool {
-        Vec::<u8>::new().try_reserve_exact(4096.max(16 * size_of::<Part<V>>())).is_ok()
+        Vec::<u8>::new().try_reserve_exact(4096.max(16 * size_of::<MappingPart<V>>())).is_ok()
     }
 
     /// Frees these addresses. Returns what has changed in each part.
-    pub fn cut(&mut self, address: u64, size: u64, edge: Edge) -> Vec<Cut<V>> {
+    pub fn cut(&mut self, address: u64, size: u64, edge: FreedEnd) -> Vec<Cut<V>> {
         let exact = address.saturating_add(size);
         let end = match edge {
-            Edge::Page => exact.checked_next_multiple_of(PAGE).unwrap_or(exact),
-            Edge::Exact => exact,
+            FreedEnd::Page => exact.checked_next_multiple_of(PAGE).unwrap_or(exact),
+            FreedEnd::Exact => exact,
         };
         let mut cuts = Vec::new();
         while let Some(before) = self.first_in(address, end) {
@@ -124,12 +124,12 @@ impl<V: Copy> LiveRanges<V> {
         cuts
     }
 
-    fn first_in(&self, start: u64, end: u64) -> Option<Part<V>> {
+    fn first_in(&self, start: u64, end: u64) -> Option<MappingPart<V>> {
         self.containing(start).or_else(|| self.parts.range(start..end).next().map(|(_, part)| *part))
     }
 
     /// Returns the part that contains an address.
-    pub fn containing(&self, address: u64) -> Option<Part<V>> {
+    pub fn containing(&self, address: u64) -> Option<MappingPart<V>> {
         let (_, part) = self.parts.range(..=address).next_back()?;
         (address < part.end).then_some(*part)
     }
@@ -141,11 +141,11 @@ impl<V: Copy> LiveRanges<V> {
 
     /// Restores addresses that a cut has freed, and joins them with adjacent parts of the same mapping. Returns `None`
     /// if they are used again.
-    pub fn restore(&mut self, gone: Part<V>) -> Option<Restored<V>> {
+    pub fn restore(&mut self, gone: MappingPart<V>) -> Option<Restored<V>> {
         if self.first_in(gone.start, gone.end).is_some() {
             return None;
         }
-        let is_same = |other: &Part<V>| other.mapping == gone.mapping;
+        let is_same = |other: &MappingPart<V>| other.mapping == gone.mapping;
         let before = self.parts.range(..gone.start).next_back().map(|(_, other)| *other);
         let before = before.filter(|other| other.end == gone.start).filter(is_same);
         let after = self.parts.get(&gone.end).copied().filter(is_same);
@@ -154,13 +154,13 @@ impl<V: Copy> LiveRanges<V> {
             self.parts.remove(&other.start);
         }
         let (start, end) = (before.map_or(gone.start, |other| other.start), after.map_or(gone.end, |other| other.end));
-        let now = Part { start, end, ..gone };
+        let now = MappingPart { start, end, ..gone };
         self.parts.insert(start, now);
         Some(Restored { joined, now })
     }
 
     /// Returns all parts by address.
-    pub fn iter(&self) -> impl Iterator<Item = &Part<V>> {
+    pub fn iter(&self) -> impl Iterator<Item = &MappingPart<V>> {
         self.parts.values()
     }
 
@@ -171,7 +171,7 @@ impl<V: Copy> LiveRanges<V> {
 
     /// Estimates the size: the nodes of a map are at least half full.
     pub(crate) fn bytes_used(&self) -> usize {
-        self.parts.len() * size_of::<(u64, Part<V>)>() * 2
+        self.parts.len() * size_of::<(u64, MappingPart<V>)>() * 2
     }
 }
 
@@ -179,7 +179,7 @@ impl<V: Copy> LiveRanges<V> {
 mod tests {
     use super::*;
 
-    fn bounds(parts: impl IntoIterator<Item = Part<char>>) -> Vec<(u64, u64, char)> {
+    fn bounds(parts: impl IntoIterator<Item = MappingPart<char>>) -> Vec<(u64, u64, char)> {
         parts.into_iter().map(|part| (part.start, part.end, part.value)).collect()
     }
 
@@ -187,7 +187,7 @@ mod tests {
     fn a_hole_leaves_two_parts_and_restoring_it_joins_them() {
         let mut ranges = LiveRanges::default();
         let whole = ranges.insert(0x1_0000, 0x1_0000, 'a').unwrap();
-        let cuts = ranges.cut(0x1_4000, 0x3ffe, Edge::Page);
+        let cuts = ranges.cut(0x1_4000, 0x3ffe, FreedEnd::Page);
         assert_eq!(cuts.len(), 1);
         let cut = cuts[0];
         assert_eq!((cut.before, bounds([cut.gone])), (whole, vec![(0x1_4000, 0x1_8000, 'a')]));
@@ -204,17 +204,17 @@ mod tests {
         for start in [0x1000, 0x3000, 0x5000] {
             ranges.insert(start, 0x1000, 'm');
         }
-        let gone = ranges.cut(0, 0x5001, Edge::Page).into_iter().map(|cut| cut.gone);
+        let gone = ranges.cut(0, 0x5001, FreedEnd::Page).into_iter().map(|cut| cut.gone);
         assert_eq!(bounds(gone), [0x1000, 0x3000, 0x5000].map(|start| (start, start + 0x1000, 'm')));
         assert_eq!(ranges.iter().count(), 0);
-        assert!(ranges.cut(0, u64::MAX, Edge::Page).is_empty());
+        assert!(ranges.cut(0, u64::MAX, FreedEnd::Page).is_empty());
     }
 
     #[test]
     fn an_exact_cut_ends_within_a_page() {
         let mut ranges = LiveRanges::default();
         ranges.insert(0x1000, 0x1000, 's');
-        ranges.cut(0x1000, 0x200, Edge::Exact);
+        ranges.cut(0x1000, 0x200, FreedEnd::Exact);
         assert_eq!(bounds(ranges.iter().copied()), [(0x1200, 0x2000, 's')]);
     }
 

@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use stackweave_core::NoNames;
-use stackweave_memory::{LedgerObserver, MemoryKinds, MemoryOptions, Mode};
+use stackweave_memory::{LedgerObserver, MemoryKinds, MemoryMode, MemoryOptions};
 use stackweave_recording::events::{self, Allocator};
-use stackweave_recording::{Notes, Observer, Options, Recorder};
+use stackweave_recording::{Notes, Observer, Recorder, RecorderOptions};
 use stackweave_store::StackTable;
 
 static STACKS: StackTable = StackTable::new();
@@ -29,14 +29,17 @@ fn random(state: &mut u64) -> u64 {
 
 /// Returns an observer that knows all kinds.
 fn observer(folder: &std::path::Path) -> (LedgerObserver, MemoryKinds) {
-    let recorder =
-        Recorder::start(Options::new(folder.join(format!("{}.swv", own_nanoseconds()))), &STACKS, Arc::new(NoNames))
-            .unwrap();
+    let recorder = Recorder::start(
+        RecorderOptions::new(folder.join(format!("{}.swv", own_nanoseconds()))),
+        &STACKS,
+        Arc::new(NoNames),
+    )
+    .unwrap();
     let mut ledgers = LedgerObserver::new(&MemoryOptions::default());
     for kind in events::BUILT_IN {
         ledgers.kind(recorder.register(kind.clone()).unwrap(), &kind);
     }
-    let kinds = MemoryKinds::register(&recorder, Mode::History).unwrap();
+    let kinds = MemoryKinds::register(&recorder, MemoryMode::History).unwrap();
     for allocator in Allocator::ALL {
         ledgers.kind(kinds.of(allocator), &allocator.kind());
     }

@@ -10,9 +10,9 @@ use std::thread;
 use std::time::Duration;
 
 use stackweave_core::NoNames;
-use stackweave_memory::{MemoryKinds, MemoryOptions, Mode, observer};
+use stackweave_memory::{MemoryKinds, MemoryMode, MemoryOptions, observer};
 use stackweave_recording::events::Allocator;
-use stackweave_recording::{MakeObserver, Notes, Observer, Options, Recorder};
+use stackweave_recording::{MakeObserver, Notes, Observer, Recorder, RecorderOptions};
 use stackweave_store::{StackTable, label};
 
 static STACKS: StackTable = StackTable::new();
@@ -45,8 +45,9 @@ impl Observer for NoLedger {
 }
 
 /// Returns the cost of an event, in nanoseconds of the writer.
-fn measure(path: &Path, make: MakeObserver, mode: Mode, (threads, live): (u64, u64)) -> f64 {
-    let recorder = Recorder::start_observed(Options::new(path), &STACKS, Arc::new(NoNames), Some(make)).unwrap();
+fn measure(path: &Path, make: MakeObserver, mode: MemoryMode, (threads, live): (u64, u64)) -> f64 {
+    let recorder =
+        Recorder::start_observed(RecorderOptions::new(path), &STACKS, Arc::new(NoNames), Some(make)).unwrap();
     let kinds = MemoryKinds::register(&recorder, mode).unwrap();
     let stacks: Vec<u64> = (0..100)
         .map(|number| STACKS.intern(&[label(&number.to_string(), "", 0).unwrap()]).unwrap().get().into())
@@ -85,9 +86,9 @@ fn main() {
     let path = folder.join("out.swv");
     for (threads, live) in [(1, 10_000), (8, 10_000), (1, 10_000_000)] {
         for (name, mode, has_ledger) in [
-            ("history without a ledger", Mode::History, false),
-            ("history", Mode::History, true),
-            ("aggregate", Mode::Aggregate, true),
+            ("history without a ledger", MemoryMode::History, false),
+            ("history", MemoryMode::History, true),
+            ("aggregate", MemoryMode::Aggregate, true),
         ] {
             let options = MemoryOptions { mode, ..MemoryOptions::default() };
             let no_ledger: MakeObserver = Arc::new(|| Box::new(NoLedger));

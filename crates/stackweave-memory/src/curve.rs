@@ -14,13 +14,13 @@ use crate::resident::resident_bytes;
 
 /// One line of the curve.
 #[derive(Debug)]
-struct CurveLine {
+struct MemoryCurveLine {
     label: Option<RawFrame>,
     /// The ticks and value of its last point.
     last: Option<(u64, u64)>,
 }
 
-impl CurveLine {
+impl MemoryCurveLine {
     fn new(name: &str) -> Self {
         Self { label: label(name, "", 0), last: None }
     }
@@ -44,14 +44,14 @@ impl CurveLine {
 pub(crate) struct UsageCurve {
     every: Duration,
     next: Option<Instant>,
-    resident: CurveLine,
+    resident: MemoryCurveLine,
     /// One line for each ledger.
-    allocated: Vec<CurveLine>,
+    allocated: Vec<MemoryCurveLine>,
 }
 
 impl UsageCurve {
     pub(crate) fn new(every: Duration) -> Self {
-        Self { every, next: None, resident: CurveLine::new("memory.rss"), allocated: Vec::new() }
+        Self { every, next: None, resident: MemoryCurveLine::new("memory.rss"), allocated: Vec::new() }
     }
 
     /// Adds points if the interval is over. Returns the resident size of the process, if it was read.
@@ -85,7 +85,7 @@ impl UsageCurve {
                 let is_own = of_device.device == EventKind::OWN_DEVICE;
                 let name =
                     if is_own { "memory.heap".to_owned() } else { format!("memory.device {}", of_device.device) };
-                self.allocated.push(CurveLine::new(&name));
+                self.allocated.push(MemoryCurveLine::new(&name));
             }
             let line = &mut self.allocated[at];
             let ((high_ticks, high), now) = (of_device.ledger.take_highest(), of_device.ledger.live_bytes());

@@ -12,7 +12,7 @@ use stackweave_recording::events::HeapChange;
 
 use crate::event_layout::LedgerFields;
 use crate::merge::MergedEvent;
-use crate::snapshot::{BlockOrigin, DeviceSnapshot, UsageRow};
+use crate::snapshot::{BlockOrigin, DeviceSnapshot, SnapshotRow};
 
 /// Changes are applied in batches of this size, so that the processor prefetches the table entries that they need.
 const BATCH: usize = 32;
@@ -188,8 +188,8 @@ impl DeviceLedgers {
         self.all.iter().map(snapshot).collect()
     }
 
-    pub(crate) fn row(&self, place: CallSite, figures: Figures) -> UsageRow {
-        UsageRow {
+    pub(crate) fn row(&self, place: CallSite, figures: Figures) -> SnapshotRow {
+        SnapshotRow {
             stack: StackId::new(place.stack),
             allocator: self.labels.frame(place.allocator),
             tag: self.labels.frame(place.tag),

@@ -5,14 +5,14 @@
 
 use stackweave_core::EventKind;
 use stackweave_recording::KindNumber;
-use stackweave_recording::events::{HeapChange, Layout};
+use stackweave_recording::events::{EventLayout, HeapChange};
 
 /// The effect of events of one kind on the ledgers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LedgerFields {
     pub(crate) change: HeapChange,
     /// The positions of the words, counted from the first word after the head.
-    pub(crate) layout: Layout,
+    pub(crate) layout: EventLayout,
     /// The number of the allocator's name in the ledger.
     pub(crate) allocator: u32,
 }
@@ -34,7 +34,7 @@ impl KindShape {
 }
 
 fn fields_of(kind: &EventKind, allocator: u32) -> Option<LedgerFields> {
-    let layout = Layout::of(kind);
+    let layout = EventLayout::of(kind);
     layout.heap_change().map(|change| LedgerFields { change, layout, allocator })
 }
 

@@ -15,7 +15,7 @@ const EVERY: Duration = Duration::from_millis(250);
 
 /// The state of foreign slots, as a recording describes it.
 #[derive(Debug)]
-pub(crate) struct ForeignHooks {
+pub(crate) struct ForeignHookState {
     next: Instant,
     written: ForeignSlots,
     /// Whether the module in `written` is known.
@@ -23,7 +23,7 @@ pub(crate) struct ForeignHooks {
     is_own_memory: bool,
 }
 
-impl ForeignHooks {
+impl ForeignHookState {
     /// Creates the state of a recording that has no counters yet.
     pub(crate) fn new(is_own_memory: bool) -> Self {
         Self { next: Instant::now(), written: ForeignSlots::default(), has_module: false, is_own_memory }

@@ -9,13 +9,13 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use stackweave_capture::{Request, Start, capture};
+use stackweave_capture::{CaptureRequest, CaptureStart, capture};
 use stackweave_core::StackPointer;
 use stackweave_recording::events::Allocator;
 
 use crate::hook_threads::HookThread;
 use crate::state::{self, ActiveRecording, hook_mode};
-use crate::{failure, platform, sampled_blocks, sampler};
+use crate::{failed_allocations, platform, sampled_blocks, sampler};
 
 /// Returns an address in the stack frame of the function that this is inlined into.
 #[inline(always)]
@@ -98,7 +98,7 @@ impl HookEvent {
     #[inline(never)]
     pub(crate) fn failed(&self, allocator: Allocator, size: usize) {
         let errno = self.thread.errno();
-        failure::record(self.active, allocator, size, self.stack_id());
+        failed_allocations::record(self.active, allocator, size, self.stack_id());
         self.thread.set_errno(errno);
     }
 
@@ -160,8 +160,8 @@ impl HookEvent {
             return None;
         }
         let stack_address = self.thread.busy.load(Ordering::Relaxed) as u64;
-        let start = if native { Start::CallerOf(StackPointer(stack_address)) } else { Start::Caller };
-        capture(&Request { python: true, native, script: true, skip: 0, limit, start }).stack
+        let start = if native { CaptureStart::CallerOf(StackPointer(stack_address)) } else { CaptureStart::Caller };
+        capture(&CaptureRequest { python: true, native, script: true, skip: 0, limit, start }).stack
     }
 }
 

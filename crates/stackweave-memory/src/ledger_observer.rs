@@ -18,11 +18,11 @@ use stackweave_store::label;
 use crate::curve::UsageCurve;
 use crate::device_ledgers::DeviceLedgers;
 use crate::event_layout::{KindShape, KindShapes};
-use crate::foreign_hooks::ForeignHooks;
-use crate::merge::ThreadBuffers;
-use crate::options::{MemoryOptions, Mode};
+use crate::foreign_hooks::ForeignHookState;
+use crate::merge::MergeBuffers;
+use crate::options::{MemoryMode, MemoryOptions};
 use crate::platform;
-use crate::snapshot::{BlockOrigin, Snapshot, SnapshotKinds, SnapshotWriter};
+use crate::snapshot::{BlockOrigin, MemorySnapshot, SnapshotKinds, SnapshotWriter};
 use crate::suppress::SuppressGuard;
 
 /// The least time between two snapshots of a recording without a history. They also take at most a hundredth of the
@@ -94,11 +94,11 @@ impl Threshold {
 /// Keeps the ledgers of a recording.
 pub struct LedgerObserver {
     shapes: KindShapes,
-    buffers: ThreadBuffers,
+    buffers: MergeBuffers,
     ledgers: DeviceLedgers,
     curve: UsageCurve,
     curve_every: Duration,
-    foreign_hooks: ForeignHooks,
+    foreign_hooks: ForeignHookState,
     counter: Option<KindNumber>,
     usage: [Option<KindNumber>; 3],
     has_history: bool,
@@ -135,19 +135,19 @@ impl LedgerObserver {
     /// Creates the ledgers of a recording without events.
     pub fn new(options: &MemoryOptions) -> Self {
         let sample_every = match options.mode {
-            Mode::Sampled { every } => Some(every.max(1)),
-            Mode::History | Mode::Aggregate => None,
+            MemoryMode::Sampled { every } => Some(every.max(1)),
+            MemoryMode::History | MemoryMode::Aggregate => None,
         };
         Self {
             shapes: KindShapes::default(),
-            buffers: ThreadBuffers::default(),
+            buffers: MergeBuffers::default(),
             ledgers: DeviceLedgers::new(LedgerOptions { temporary: options.temporary, sample_every }),
             curve: UsageCurve::new(options.curve_every),
             curve_every: options.curve_every,
-            foreign_hooks: ForeignHooks::new(options.own_memory),
+            foreign_hooks: ForeignHookState::new(options.own_memory),
             counter: None,
             usage: [None; 3],
-            has_history: options.mode == Mode::History,
+            has_history: options.mode == MemoryMode::History,
             settled: 0,
             tick_rate: TickRate::default(),
             snapshots: 0,
@@ -160,9 +160,9 @@ impl LedgerObserver {
     }
 
     /// Returns what was live, and what was live at the peak, when the ledgers were last updated.
-    pub fn snapshot(&self) -> Snapshot {
+    pub fn snapshot(&self) -> MemorySnapshot {
         let ago = |ticks: u64| self.tick_rate.duration(self.settled.saturating_sub(ticks));
-        Snapshot { ticks: self.settled, devices: self.ledgers.device_snapshots(ago) }
+        MemorySnapshot { ticks: self.settled, devices: self.ledgers.device_snapshots(ago) }
     }
 
     /// Returns the live block that begins at this address, or the mapping that contains it.
@@ -313,21 +313,22 @@ impl Observer for LedgerObserver {
 #[cfg(test)]
 mod tests {
     use stackweave_core::NoNames;
-    use stackweave_recording::{Options, Recorder};
+    use stackweave_recording::{Recorder, RecorderOptions};
     use stackweave_store::StackTable;
     use stackweave_testkit::folder::Folder;
 
     use super::*;
-    use crate::kinds::MemoryKinds;
+    use crate::event_kinds::MemoryKinds;
 
     static STACKS: StackTable = StackTable::new();
 
     /// Without a history in the file, the last of these is what a killed program leaves.
     #[test]
     fn recordings_without_a_history_write_snapshots_periodically() {
-        for (mode, expected) in [(Mode::History, [0, 0]), (Mode::Aggregate, [1, 2])] {
+        for (mode, expected) in [(MemoryMode::History, [0, 0]), (MemoryMode::Aggregate, [1, 2])] {
             let folder = Folder::new();
-            let recorder = Recorder::start(Options::new(folder.file("out.swv")), &STACKS, Arc::new(NoNames)).unwrap();
+            let recorder =
+                Recorder::start(RecorderOptions::new(folder.file("out.swv")), &STACKS, Arc::new(NoNames)).unwrap();
             let kinds = MemoryKinds::register(&recorder, mode).unwrap();
             let mut ledgers = LedgerObserver::new(&MemoryOptions { mode, ..MemoryOptions::default() });
             ledgers.kind(kinds.free, &events::FREE);

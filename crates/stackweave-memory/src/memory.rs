@@ -8,10 +8,10 @@ use stackweave_recording::Recorder;
 use stackweave_store::label;
 
 use crate::error::MemoryError;
-use crate::failure::{self, OUT_OF_MEMORY};
+use crate::failed_allocations::{self, OUT_OF_MEMORY};
+use crate::hook_kinds::HookKinds;
 use crate::hook_threads::{self, HookThread};
-use crate::hot_kinds::HotKinds;
-use crate::options::{MemoryOptions, Mode};
+use crate::options::{MemoryMode, MemoryOptions};
 use crate::state::{self, ActiveRecording, hook_mode};
 use crate::stats::MemoryStats;
 use crate::suppress::SuppressGuard;
@@ -19,16 +19,16 @@ use crate::{platform, rare_host_events, sampled_blocks, sampler, sink};
 
 /// Records what the process allocates, until it is stopped or dropped. A process has one at a time.
 #[derive(Debug)]
-pub struct Memory {
+pub struct MemoryRecorder {
     pub(crate) recorder: Recorder,
     options: MemoryOptions,
-    kinds: HotKinds,
+    kinds: HookKinds,
     is_paused: AtomicBool,
     is_over: AtomicBool,
 }
 
-impl Memory {
-    /// Starts recording into `recorder`, which was started with [`Memory::observer`].
+impl MemoryRecorder {
+    /// Starts recording into `recorder`, which was started with [`MemoryRecorder::observer`].
     pub fn start(recorder: Recorder, options: MemoryOptions) -> Result<Self, MemoryError> {
         let _suppress = SuppressGuard::begin();
         if !state::reserve() {
@@ -43,7 +43,7 @@ impl Memory {
     }
 
     fn begin(recorder: Recorder, options: MemoryOptions) -> Result<Self, MemoryError> {
-        let kinds = HotKinds::register(&recorder, options.mode).ok_or(MemoryError::NoKinds)?;
+        let kinds = HookKinds::register(&recorder, options.mode).ok_or(MemoryError::NoKinds)?;
         let memory =
             Self { recorder, options, kinds, is_paused: AtomicBool::new(false), is_over: AtomicBool::new(false) };
         hook_threads::watch_threads();
@@ -62,14 +62,14 @@ impl Memory {
     /// Makes the hooks record events.
     fn publish(&self) {
         let every = match self.options.mode {
-            Mode::Sampled { every } => every.max(1),
-            Mode::History | Mode::Aggregate => 0,
+            MemoryMode::Sampled { every } => every.max(1),
+            MemoryMode::History | MemoryMode::Aggregate => 0,
         };
         if every != 0 {
             sampled_blocks::clear();
             sampler::seed(random_seed());
         }
-        failure::reset();
+        failed_allocations::reset();
         let active = ActiveRecording {
             recorder: self.recorder.clone(),
             kinds: self.kinds,
@@ -84,7 +84,7 @@ impl Memory {
     }
 
     fn hook_mode(&self) -> usize {
-        let is_sampled = matches!(self.options.mode, Mode::Sampled { .. });
+        let is_sampled = matches!(self.options.mode, MemoryMode::Sampled { .. });
         match (is_sampled, self.is_paused.load(Ordering::SeqCst)) {
             (false, false) => hook_mode::ALL,
             (false, true) => hook_mode::FREES,
@@ -93,7 +93,7 @@ impl Memory {
         }
     }
 
-    /// Stops recording allocations until [`Memory::resume`]. Frees of blocks that were allocated before are still
+    /// Stops recording allocations until [`MemoryRecorder::resume`]. Frees of blocks that were allocated before are still
     /// recorded, so that what is live stays right.
     pub fn pause(&self) {
         self.set_paused(true);
@@ -182,14 +182,14 @@ impl Memory {
             foreign_module: (foreign.foreign != 0).then(platform::foreign_module).flatten(),
             events: recorded.events,
             lost: recorded.lost.values().sum(),
-            failed_allocations: failure::count(),
+            failed_allocations: failed_allocations::count(),
             before_begun: state::before_begun(),
             left_over: state::left_over(),
         }
     }
 }
 
-impl Drop for Memory {
+impl Drop for MemoryRecorder {
     fn drop(&mut self) {
         self.stop();
     }

@@ -47,7 +47,7 @@ impl ThreadBuffer {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct ThreadBuffers {
+pub(crate) struct MergeBuffers {
     of_threads: Vec<ThreadBuffer>,
     slots: HashMap<u32, usize>,
     /// The indexes of the buffers that have words.
@@ -60,7 +60,7 @@ pub(crate) struct ThreadBuffers {
     pub(crate) unknown: u64,
 }
 
-impl ThreadBuffers {
+impl MergeBuffers {
     /// Adds events of a thread. Returns whether it is time to merge the oldest.
     pub(crate) fn push(&mut self, thread: u32, words: &[u64]) -> Result<bool, NoMemory> {
         let Some(first) = words.first() else { return Ok(false) };
@@ -152,7 +152,7 @@ mod tests {
 
     use stackweave_core::NoNames;
     use stackweave_recording::events;
-    use stackweave_recording::{KindNumber, Options, Recorder};
+    use stackweave_recording::{KindNumber, Recorder, RecorderOptions};
     use stackweave_store::StackTable;
     use stackweave_testkit::folder::Folder;
     use stackweave_testkit::random::Random;
@@ -164,7 +164,8 @@ mod tests {
     /// Returns the shapes of the built-in kinds, and the numbers of two of them.
     fn shapes() -> (KindShapes, KindNumber, KindNumber) {
         let folder = Folder::new();
-        let recorder = Recorder::start(Options::new(folder.file("out.swv")), &STACKS, Arc::new(NoNames)).unwrap();
+        let recorder =
+            Recorder::start(RecorderOptions::new(folder.file("out.swv")), &STACKS, Arc::new(NoNames)).unwrap();
         let mut shapes = KindShapes::default();
         for kind in events::BUILT_IN {
             shapes.add(recorder.register(kind.clone()).unwrap(), KindShape::of(&kind, 1));
@@ -177,7 +178,7 @@ mod tests {
     fn events_are_merged_by_time_and_none_before_it_is_due() {
         let (shapes, free, with) = shapes();
         for seed in 0..30 {
-            let (mut random, mut buffers) = (Random::new(seed), ThreadBuffers::default());
+            let (mut random, mut buffers) = (Random::new(seed), MergeBuffers::default());
             let (mut ticks, mut merged, mut recorded, mut settled) = (0, Vec::new(), Vec::new(), 0);
             for _ in 0..200 {
                 let mut words = vec![Vec::new(); 5];
@@ -218,7 +219,7 @@ mod tests {
     #[test]
     fn an_unknown_kind_ends_the_decodable_events_of_its_thread() {
         let (shapes, free, _) = shapes();
-        let mut buffers = ThreadBuffers::default();
+        let mut buffers = MergeBuffers::default();
         let known = [1 << 8 | u64::from(free.get()), 7];
         buffers.push(1, &[known[0], known[1], 0x2fa, 1, 2]).unwrap();
         buffers.push(2, &known).unwrap();
@@ -230,7 +231,7 @@ mod tests {
     #[test]
     fn a_limited_number_of_words_waits() {
         let (shapes, free, _) = shapes();
-        let (mut buffers, mut merged, mut ticks) = (ThreadBuffers::default(), 0, 0);
+        let (mut buffers, mut merged, mut ticks) = (MergeBuffers::default(), 0, 0);
         let mut most = 0;
         for _ in 0..3000 {
             for thread in 1..4 {
@@ -255,7 +256,7 @@ mod tests {
     #[test]
     fn buffers_of_ended_threads_keep_no_memory() {
         let (shapes, free, _) = shapes();
-        let (mut buffers, mut merged) = (ThreadBuffers::default(), 0);
+        let (mut buffers, mut merged) = (MergeBuffers::default(), 0);
         for thread in 0..5000 {
             let words: Vec<u64> = (0..4096).map(|ticks| ticks << 8 | u64::from(free.get())).collect();
             buffers.push(thread, &words).unwrap();

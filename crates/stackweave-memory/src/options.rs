@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Which events the recording contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
+pub enum MemoryMode {
     /// The recording contains every event.
     #[default]
     History,
@@ -23,7 +23,7 @@ pub enum Mode {
 #[expect(clippy::struct_excessive_bools, reason = "the settings are independent")]
 pub struct MemoryOptions {
     /// Which events the recording contains.
-    pub mode: Mode,
+    pub mode: MemoryMode,
     /// Whether stacks have native frames.
     pub native: bool,
     /// Whether blocks of Python's own allocators are recorded, instead of the arenas that hold them.
@@ -47,7 +47,7 @@ pub struct MemoryOptions {
 impl Default for MemoryOptions {
     fn default() -> Self {
         Self {
-            mode: Mode::History,
+            mode: MemoryMode::History,
             native: true,
             python_allocators: false,
             free_stacks: false,

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::Ordering;
 
-use stackweave_cpython::allocators::{AllocatorObserver, Domain, Function, Pointer};
+use stackweave_cpython::allocators::{AllocatorFunction, AllocatorObserver, BlockPointer, Domain};
 use stackweave_recording::events::Allocator;
 
 use crate::hook_event::{HookEvent, stack_address};
@@ -15,18 +15,18 @@ use crate::state::{self, hook_mode};
 
 /// Records the blocks of Python's allocators: an observer for
 /// [`AllocatorHooks::install`](stackweave_cpython::allocators::AllocatorHooks::install). It may be installed before a
-/// [`Memory`](crate::Memory) starts; without one it does nothing.
+/// [`Memory`](crate::MemoryRecorder) starts; without one it does nothing.
 #[derive(Debug)]
 pub struct PythonBlocks;
 
-const fn allocator(domain: Domain, function: Function) -> Allocator {
+const fn allocator(domain: Domain, function: AllocatorFunction) -> Allocator {
     match (domain, function) {
-        (Domain::Mem, Function::Malloc) => Allocator::PyMemMalloc,
-        (Domain::Mem, Function::Calloc) => Allocator::PyMemCalloc,
-        (Domain::Mem, Function::Realloc) => Allocator::PyMemRealloc,
-        (Domain::Object, Function::Malloc) => Allocator::PyObjectMalloc,
-        (Domain::Object, Function::Calloc) => Allocator::PyObjectCalloc,
-        (Domain::Object, Function::Realloc) => Allocator::PyObjectRealloc,
+        (Domain::Mem, AllocatorFunction::Malloc) => Allocator::PyMemMalloc,
+        (Domain::Mem, AllocatorFunction::Calloc) => Allocator::PyMemCalloc,
+        (Domain::Mem, AllocatorFunction::Realloc) => Allocator::PyMemRealloc,
+        (Domain::Object, AllocatorFunction::Malloc) => Allocator::PyObjectMalloc,
+        (Domain::Object, AllocatorFunction::Calloc) => Allocator::PyObjectCalloc,
+        (Domain::Object, AllocatorFunction::Realloc) => Allocator::PyObjectRealloc,
     }
 }
 
@@ -42,7 +42,12 @@ fn begin(mode: usize, stack_address: usize) -> Option<HookEvent> {
 
 impl AllocatorObserver for PythonBlocks {
     #[inline(always)]
-    fn allocate(domain: Domain, function: Function, size: usize, original: impl FnOnce() -> Pointer) -> Pointer {
+    fn allocate(
+        domain: Domain,
+        function: AllocatorFunction,
+        size: usize,
+        original: impl FnOnce() -> BlockPointer,
+    ) -> BlockPointer {
         let mode = state::current_mode();
         let Some(event) = begin(mode, stack_address()) else { return original() };
         let block = original();
@@ -55,7 +60,7 @@ impl AllocatorObserver for PythonBlocks {
     }
 
     #[inline(always)]
-    fn free(block: Pointer, original: impl FnOnce()) {
+    fn free(block: BlockPointer, original: impl FnOnce()) {
         let mode = state::current_mode();
         let Some(event) = begin(mode, stack_address()) else { return original() };
         event.about_to_free_if_known(mode, block.addr());
@@ -64,16 +69,21 @@ impl AllocatorObserver for PythonBlocks {
     }
 
     #[inline(always)]
-    fn reallocate(domain: Domain, old: Pointer, size: usize, original: impl FnOnce() -> Pointer) -> Pointer {
+    fn reallocate(
+        domain: Domain,
+        old: BlockPointer,
+        size: usize,
+        original: impl FnOnce() -> BlockPointer,
+    ) -> BlockPointer {
         let mode = state::current_mode();
         let Some(event) = begin(mode, stack_address()) else { return original() };
         let was_recorded = !old.is_null() && event.about_to_free_if_known(mode, old.addr());
         let block = original();
         if block.is_null() {
             event.kept_if_recorded(was_recorded, mode, old.addr());
-            event.failed(allocator(domain, Function::Realloc), size);
+            event.failed(allocator(domain, AllocatorFunction::Realloc), size);
         } else {
-            event.allocated_if_wanted(mode, allocator(domain, Function::Realloc), block.addr(), size);
+            event.allocated_if_wanted(mode, allocator(domain, AllocatorFunction::Realloc), block.addr(), size);
         }
         block
     }

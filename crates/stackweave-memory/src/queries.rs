@@ -5,12 +5,12 @@
 use stackweave_recording::MakeObserver;
 
 use crate::ledger_observer::{self, LedgerObserver, LedgerStats};
-use crate::memory::Memory;
+use crate::memory::MemoryRecorder;
 use crate::options::MemoryOptions;
-use crate::snapshot::{BlockOrigin, Snapshot};
+use crate::snapshot::{BlockOrigin, MemorySnapshot};
 use crate::suppress::SuppressGuard;
 
-impl Memory {
+impl MemoryRecorder {
     /// Returns the observer with which the recording must be started
     /// ([`Recorder::start_observed`](stackweave_recording::Recorder::start_observed)).
     pub fn observer(options: &MemoryOptions) -> MakeObserver {
@@ -18,8 +18,8 @@ impl Memory {
     }
 
     /// Returns what is live now, and what was live at the peak. `None` if the recording was started without
-    /// [`Memory::observer`].
-    pub fn snapshot(&self) -> Option<Snapshot> {
+    /// [`MemoryRecorder::observer`].
+    pub fn snapshot(&self) -> Option<MemorySnapshot> {
         self.query(LedgerObserver::snapshot)
     }
 

@@ -17,11 +17,11 @@ const GROUPS: usize = 4;
 const SATURATED: u8 = u8::MAX;
 
 #[repr(align(64))]
-struct Counts([AtomicU8; COUNTS]);
+struct SampledCounts([AtomicU8; COUNTS]);
 #[repr(align(64))]
 struct Slots([AtomicU64; SLOTS]);
 
-static COUNTED: Counts = Counts([const { AtomicU8::new(0) }; COUNTS]);
+static COUNTED: SampledCounts = SampledCounts([const { AtomicU8::new(0) }; COUNTS]);
 static KNOWN: Slots = Slots([const { AtomicU64::new(0) }; SLOTS]);
 /// Whether addresses were inserted that did not fit: then every address that passes the filter counts as known.
 static HAS_MORE: AtomicBool = AtomicBool::new(false);

@@ -10,7 +10,7 @@ use crate::device_ledgers::DeviceLedgers;
 
 /// The memory that was live at one moment, and at the peak.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct MemorySnapshot {
     /// The time, in ticks.
     pub ticks: u64,
     /// The process's own memory first, then a host's devices in the order in which they were seen.
@@ -27,14 +27,14 @@ pub struct DeviceSnapshot {
     /// The time from the peak to the snapshot.
     pub peak_ago: Duration,
     /// The figures of each allocation site.
-    pub rows: Vec<UsageRow>,
+    pub rows: Vec<SnapshotRow>,
     /// The figures of each size class, by its largest size: blocks of more than half that size.
     pub sizes: Vec<(u64, Figures)>,
 }
 
 /// The figures of one allocation site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UsageRow {
+pub struct SnapshotRow {
     /// The stack that allocated.
     pub stack: Option<StackId>,
     /// The label of the allocator.
@@ -123,7 +123,7 @@ impl SnapshotWriter {
     }
 }
 
-fn row_words(row: &UsageRow, number: u64, device: i64) -> [u64; 14] {
+fn row_words(row: &SnapshotRow, number: u64, device: i64) -> [u64; 14] {
     let frame = |frame: Option<RawFrame>| frame.map_or(0, RawFrame::to_bits);
     let stack = row.stack.map_or(0, |stack| stack.get().into());
     let site = [stack, frame(row.allocator), frame(row.tag), number, row.thread.into(), device.cast_unsigned()];

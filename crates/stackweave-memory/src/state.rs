@@ -1,7 +1,7 @@
 //! Whether and how memory is recorded, and by which recorder: every hook reads this first.
 //!
 //! The state is a page that the kernel clears in a forked child: from its first instruction on, a child records nothing
-//! until its own recording begins ([`Memory::begin_in_child`](crate::Memory::begin_in_child)), however it was forked. A
+//! until its own recording begins ([`Memory::begin_in_child`](crate::MemoryRecorder::begin_in_child)), however it was forked. A
 //! child that shares its parent's memory until it runs another program (`vfork`, `posix_spawn`) shares the page too: it
 //! changes the parent's memory, and its events are recorded as the parent's.
 //!
@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use stackweave_core::RawFrame;
 use stackweave_recording::Recorder;
 
+use crate::hook_kinds::HookKinds;
 use crate::hook_threads;
-use crate::hot_kinds::HotKinds;
 
 /// The mode of the hooks. Constants instead of an enum, because each call compares the mode with one of them.
 pub(crate) mod hook_mode {
@@ -39,7 +39,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[repr(align(64))]
 pub(crate) struct ActiveRecording {
     pub(crate) recorder: Recorder,
-    pub(crate) kinds: HotKinds,
+    pub(crate) kinds: HookKinds,
     pub(crate) native: bool,
     pub(crate) free_stacks: bool,
     pub(crate) mappings: bool,
@@ -52,12 +52,12 @@ pub(crate) struct ActiveRecording {
 }
 
 #[repr(C, align(4096))]
-struct State {
+struct HookState {
     mode: AtomicUsize,
     active: AtomicPtr<ActiveRecording>,
 }
 
-static STATE: State = State { mode: AtomicUsize::new(hook_mode::OFF), active: AtomicPtr::new(ptr::null_mut()) };
+static STATE: HookState = HookState { mode: AtomicUsize::new(hook_mode::OFF), active: AtomicPtr::new(ptr::null_mut()) };
 /// Whether there is a recording, even if this process is a child whose own recording has not begun.
 static EXPECTED: AtomicUsize = AtomicUsize::new(0);
 /// Calls in a forked child before its recording has begun.
@@ -115,7 +115,7 @@ pub(crate) fn release() {
 
 /// Starts recording in this mode. The slot is reserved, and nothing is being recorded.
 pub(crate) fn publish(active: ActiveRecording, mode: usize) {
-    crate::platform::clear_in_children(ptr::from_ref(&STATE).cast(), size_of::<State>());
+    crate::platform::clear_in_children(ptr::from_ref(&STATE).cast(), size_of::<HookState>());
     STATE.active.store(Box::into_raw(Box::new(active)), Ordering::Release);
     STATE.mode.store(mode, Ordering::SeqCst);
 }

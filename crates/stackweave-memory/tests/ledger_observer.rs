@@ -11,9 +11,11 @@ use std::time::Duration;
 
 use stackweave_core::{EventKind, NoNames, Role};
 use stackweave_heap::{CallSite, Figures, Ledger, LedgerOptions, Totals};
-use stackweave_memory::{HostEventKind, LedgerObserver, MemoryKinds, MemoryOptions, Mode, Snapshot, observer};
+use stackweave_memory::{
+    HostEventKind, LedgerObserver, MemoryKinds, MemoryMode, MemoryOptions, MemorySnapshot, observer,
+};
 use stackweave_recording::events::{self, Allocator};
-use stackweave_recording::{Options, ProcessRecording, Recorder, Recording, TimedEvent};
+use stackweave_recording::{ProcessRecording, Recorder, RecorderOptions, Recording, TimedEvent};
 use stackweave_store::{StackTable, label, locate_label};
 use stackweave_testkit::folder::Folder;
 use stackweave_testkit::random::Random;
@@ -21,7 +23,7 @@ use stackweave_testkit::random::Random;
 static STACKS: StackTable = StackTable::new();
 
 fn start(path: &Path, options: &MemoryOptions) -> (Recorder, MemoryKinds) {
-    let recording = Options { flush_every: Duration::from_millis(3), ..Options::new(path) };
+    let recording = RecorderOptions { flush_every: Duration::from_millis(3), ..RecorderOptions::new(path) };
     let recorder = Recorder::start_observed(recording, &STACKS, Arc::new(NoNames), Some(observer(options))).unwrap();
     let kinds = MemoryKinds::register(&recorder, options.mode).unwrap();
     (recorder, kinds)
@@ -252,7 +254,9 @@ fn assert_same(written: &BTreeMap<i64, Usage>, replayed: &BTreeMap<i64, Usage>, 
 
 #[test]
 fn the_snapshot_is_the_sum_of_the_events() {
-    for (threads, mode) in [(1, Mode::History), (4, Mode::History), (3, Mode::Sampled { every: 4096 })] {
+    for (threads, mode) in
+        [(1, MemoryMode::History), (4, MemoryMode::History), (3, MemoryMode::Sampled { every: 4096 })]
+    {
         let folder = Folder::new();
         let options = MemoryOptions { mode, curve_every: Duration::from_millis(1), ..MemoryOptions::default() };
         let (recorder, kinds) = start(&folder.file("out.swv"), &options);
@@ -267,7 +271,7 @@ fn the_snapshot_is_the_sum_of_the_events() {
         let summary = recorder.stop();
         assert_eq!((summary.error, summary.lost.values().sum::<u64>()), (None, 0));
         let (process, events) = read(&folder.file("out.swv"));
-        let every = if let Mode::Sampled { every } = mode { Some(every) } else { None };
+        let every = if let MemoryMode::Sampled { every } = mode { Some(every) } else { None };
         let context = format!("{threads} threads, {mode:?}");
         let written = written(&process, &events);
         assert_same(&written, &replayed(&events, LedgerOptions { temporary: 1, sample_every: every }), &context);
@@ -284,17 +288,17 @@ fn the_snapshot_is_the_sum_of_the_events() {
 #[test]
 fn an_aggregate_has_the_figures_and_none_of_the_events() {
     let folder = Folder::new();
-    let record = |name: &str, mode: Mode| {
+    let record = |name: &str, mode: MemoryMode| {
         let (recorder, kinds) = start(&folder.file(name), &MemoryOptions { mode, ..MemoryOptions::default() });
         churn(&recorder, &kinds, &Mutex::new(Pool::default()), (7, 20_000));
         let summary = recorder.stop();
         assert_eq!((summary.error, summary.lost.values().sum::<u64>()), (None, 0));
         read(&folder.file(name))
     };
-    let (process, events) = record("aggregate.swv", Mode::Aggregate);
+    let (process, events) = record("aggregate.swv", MemoryMode::Aggregate);
     let figure_roles = [Role::Usage, Role::Counter];
     assert!(events.iter().all(|event| figure_roles.contains(&event.kind.role)), "only figures are written");
-    let (history, all) = record("history.swv", Mode::History);
+    let (history, all) = record("history.swv", MemoryMode::History);
     let tags =
         |usage: &Usage| usage.rows.iter().map(|(place, figures)| (place.1.clone(), *figures)).collect::<Vec<_>>();
     let (aggregate, whole) = (written(&process, &events), written(&history, &all));
@@ -329,7 +333,7 @@ fn queries_return_what_is_live_and_where_it_was_allocated() {
     assert_eq!((stats.events, stats.unknown_events, stats.totals.unknown_frees, stats.is_incomplete), (3, 0, 1, false));
     recorder.stop();
     // Also after the end.
-    let snapshot: Snapshot = query(&recorder, |ledgers| ledgers.snapshot());
+    let snapshot: MemorySnapshot = query(&recorder, |ledgers| ledgers.snapshot());
     assert_eq!(snapshot.devices[0].totals.figures.live_bytes, 100 + 0x8000);
     assert_eq!(snapshot.devices[0].rows.len(), 2);
 }

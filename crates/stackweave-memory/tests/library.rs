@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use stackweave_capture::stacks;
 use stackweave_core::{NoNames, RawFrame, RawFrameKind, StackId};
 use stackweave_heap::Figures;
-use stackweave_memory::{Memory, MemoryOptions, Mode};
-use stackweave_recording::{Options, Recorder};
+use stackweave_memory::{MemoryMode, MemoryOptions, MemoryRecorder};
+use stackweave_recording::{Recorder, RecorderOptions};
 use stackweave_store::locate_label;
 use stackweave_testkit::fixtures::KNOWN_AMOUNTS;
 use stackweave_testkit::folder::Folder;
@@ -56,15 +56,15 @@ struct Running {
     _exclusive: MutexGuard<'static, ()>,
     _folder: Folder,
     recorder: Recorder,
-    memory: Memory,
+    memory: MemoryRecorder,
 }
 
 fn start(options: MemoryOptions) -> Running {
     let exclusive = EXCLUSIVE.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Folder::new();
-    let (file, observer) = (Options::new(folder.file("out.swv")), Memory::observer(&options));
+    let (file, observer) = (RecorderOptions::new(folder.file("out.swv")), MemoryRecorder::observer(&options));
     let recorder = Recorder::start_observed(file, stacks(), Arc::new(NoNames), Some(observer)).unwrap();
-    let memory = Memory::start(recorder.clone(), options).unwrap();
+    let memory = MemoryRecorder::start(recorder.clone(), options).unwrap();
     Running { _exclusive: exclusive, _folder: folder, recorder, memory }
 }
 
@@ -84,7 +84,7 @@ fn function(stack: StackId) -> Option<String> {
 }
 
 /// Returns the sums of what a function of the library has allocated, by one allocator or by all.
-fn of(memory: &Memory, name: &str, allocator: Option<&str>) -> Figures {
+fn of(memory: &MemoryRecorder, name: &str, allocator: Option<&str>) -> Figures {
     let snapshot = memory.snapshot().unwrap();
     let mut sums = Figures::default();
     for row in &snapshot.devices[0].rows {
@@ -110,7 +110,7 @@ fn allocations(figures: &Figures) -> (u64, u64) {
 #[test]
 fn every_byte_of_a_library_is_recorded_with_its_function() {
     let library = KnownAmounts::open();
-    for mode in [Mode::History, Mode::Aggregate] {
+    for mode in [MemoryMode::History, MemoryMode::Aggregate] {
         let mut blocks = vec![ptr::null_mut(); 100];
         let running = start(MemoryOptions { mode, ..MemoryOptions::default() });
         let memory = &running.memory;
@@ -173,7 +173,7 @@ fn every_function_that_a_library_calls_reaches_its_hook() {
 #[test]
 fn sampled_figures_of_a_library_are_near_the_truth() {
     let library = KnownAmounts::open();
-    let mode = Mode::Sampled { every: 10_000 };
+    let mode = MemoryMode::Sampled { every: 10_000 };
     let running = start(MemoryOptions { mode, ..MemoryOptions::default() });
     // SAFETY: as the function is meant to be called.
     unsafe { (library.churn)(200_000, 100) };

@@ -7,7 +7,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::{Counter, Counts, Recorded, allocators, bytes_by_function, function, run};
-use stackweave_memory::{MemoryOptions, Mode};
+use stackweave_memory::{MemoryMode, MemoryOptions};
 use stackweave_testkit::child::role;
 use stackweave_testkit::fixtures::{COUNTER, WORKLOAD};
 use stackweave_testkit::library::Library;
@@ -39,8 +39,8 @@ fn play(role: &str) {
             println!("{}", counter.end());
             return;
         }
-        Some("aggregated") => Mode::Aggregate,
-        _ => Mode::History,
+        Some("aggregated") => MemoryMode::Aggregate,
+        _ => MemoryMode::History,
     };
     let before = place_bytes(&library);
     let recorded = Recorded::start(MemoryOptions { mode, ..MemoryOptions::default() });

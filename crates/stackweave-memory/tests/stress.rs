@@ -8,8 +8,8 @@ use std::ffi::{CString, c_char, c_int};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{Counts, Outcome, Recorded, bytes_by_function, command, function, run};
-use stackweave_capture::{Request, Start, capture};
-use stackweave_memory::{MemoryOptions, Mode};
+use stackweave_capture::{CaptureRequest, CaptureStart, capture};
+use stackweave_memory::{MemoryMode, MemoryOptions};
 use stackweave_recording::Recording;
 use stackweave_testkit::child::{self, role};
 use stackweave_testkit::fixtures::{ALLOCATING, ALLOCATING_LATER, STRESS};
@@ -72,15 +72,15 @@ impl Stress {
 }
 
 /// Runs the test again in a separate process, in each mode.
-fn in_both_modes(name: &str, play: fn(Mode)) {
+fn in_both_modes(name: &str, play: fn(MemoryMode)) {
     match role().as_deref() {
         None => drop(["history", "aggregate"].map(|role| run(name, role, None))),
-        Some("aggregate") => play(Mode::Aggregate),
-        Some(_) => play(Mode::History),
+        Some("aggregate") => play(MemoryMode::Aggregate),
+        Some(_) => play(MemoryMode::History),
     }
 }
 
-fn start(mode: Mode) -> Recorded {
+fn start(mode: MemoryMode) -> Recorded {
     Recorded::start(MemoryOptions { mode, ..MemoryOptions::default() })
 }
 
@@ -126,7 +126,8 @@ fn libraries_are_loaded_and_unloaded_in_threads() {
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn capture_in_handler(_: c_int) {
-    let request = Request { python: true, native: true, script: true, skip: 0, limit: 100, start: Start::Caller };
+    let request =
+        CaptureRequest { python: true, native: true, script: true, skip: 0, limit: 100, start: CaptureStart::Caller };
     capture(&request);
     HANDLED.fetch_add(1, Ordering::Relaxed);
 }
@@ -219,7 +220,7 @@ fn fork_one(stress: &Stress, recorded: &Recorded, which: usize) {
 fn events_before_an_immediate_exit_are_in_the_recording() {
     const NAME: &str = "events_before_an_immediate_exit_are_in_the_recording";
     if role().is_some() {
-        let recorded = start(Mode::History);
+        let recorded = start(MemoryMode::History);
         println!("at {}", recorded.path().display());
         let stress = Stress::open();
         stress.churn(1, 200_000);
@@ -244,7 +245,7 @@ fn resident() -> u64 {
 
 fn many_live_blocks(count: u64) {
     let stress = Stress::open();
-    let recorded = start(Mode::Aggregate);
+    let recorded = start(MemoryMode::Aggregate);
     let before = resident();
     call!(stress, "sw_stress_many"(count, 32) as unsafe extern "C" fn(u64, usize) -> *mut *mut u8);
     let stats = recorded.memory.ledger_stats().unwrap();

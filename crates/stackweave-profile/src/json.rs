@@ -154,8 +154,8 @@ mod tests {
 
     #[test]
     fn an_error_of_the_writer_is_returned() {
-        struct Full;
-        impl Write for Full {
+        struct FullWriter;
+        impl Write for FullWriter {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {
                 Err(io::ErrorKind::StorageFull.into())
             }
@@ -164,6 +164,6 @@ mod tests {
                 Ok(())
             }
         }
-        assert_eq!(write_json(&mut Full, &[]).unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert_eq!(write_json(&mut FullWriter, &[]).unwrap_err().kind(), io::ErrorKind::StorageFull);
     }
 }

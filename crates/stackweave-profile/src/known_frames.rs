@@ -6,7 +6,7 @@ use std::sync::Arc;
 use stackweave_core::{RawFrame, RawFrameKind};
 
 use crate::frame::Frame;
-use crate::module_history::{Change, ModuleHistory};
+use crate::module_history::{ModuleChanges, ModuleHistory};
 use crate::word_hash::WordMap;
 
 /// The frames of a captured word, or of a whole stack, innermost first.
@@ -21,7 +21,7 @@ pub(crate) struct KnownFrames {
 
 /// The result of resolving a frame.
 #[derive(Debug)]
-pub(crate) struct ResolvedFrame {
+pub(crate) struct NamedFrame {
     pub(crate) frame: RawFrame,
     pub(crate) names: Vec<Frame>,
     /// Whether the next result will be the same.
@@ -35,7 +35,7 @@ impl KnownFrames {
 
     /// Replaces the modules, and forgets the names of addresses that now belong to others. Returns whether it did: not
     /// if `seen` is outdated.
-    pub(crate) fn change_modules(&mut self, expected: &Arc<ModuleHistory>, change: &Change) -> bool {
+    pub(crate) fn change_modules(&mut self, expected: &Arc<ModuleHistory>, change: &ModuleChanges) -> bool {
         if !Arc::ptr_eq(&self.modules, expected) {
             return false;
         }
@@ -55,7 +55,7 @@ impl KnownFrames {
 
     /// Adds a result. It is kept if it is lasting, but a native one only if `modules`, with which it was resolved, are
     /// still current; an existing result of another thread takes precedence.
-    pub(crate) fn take(&mut self, result: ResolvedFrame, modules: Option<&Arc<ModuleHistory>>) -> Fragment {
+    pub(crate) fn take(&mut self, result: NamedFrame, modules: Option<&Arc<ModuleHistory>>) -> Fragment {
         let is_native = matches!(result.frame.kind(), RawFrameKind::Native(_));
         let holds = !is_native || modules.is_some_and(|used| Arc::ptr_eq(&self.modules, used));
         if !(result.is_lasting && holds) {

@@ -43,7 +43,6 @@
 #![forbid(unsafe_code)]
 
 mod aggregate;
-mod batch;
 mod frame;
 mod json;
 mod known_frames;
@@ -53,6 +52,7 @@ mod module_history;
 mod native_frames;
 mod resolver;
 mod script_frames;
+mod stack_batch;
 mod timed_calls;
 pub mod timing;
 mod trace_notes;
@@ -60,10 +60,11 @@ pub mod usage;
 mod word_hash;
 
 pub use aggregate::{
-    AggregateOptions, Aggregated, CallStatistics, CallTree, Change, Children, Cost, Counts, Diff, DiffNode,
+    AggregateOptions, Aggregated, CallStatistics, CallTree, Children, CodeOrigin, Cost, Diff, DiffNode,
     DifferentMeasures, Edge, EveryMeasure, Filter, FrameIndex, Function, FunctionDiff, FunctionId, FunctionModule,
-    FunctionTable, Grouping, Hidden, Measure, MeasuredProfile, Node, NodeId, Origin, PartProfile, ProcessObserver,
-    Profile, ProfileFrame, RecordedCost, RecordedCosts, RecordedNames, RecordedStack, Statistics, View, aggregate,
+    FunctionTable, Grouping, Hidden, Measure, MeasuredProfile, Node, NodeId, PartProfile, ProcessObserver, Profile,
+    ProfileCounts, ProfileFrame, RecordedCost, RecordedCosts, RecordedNames, RecordedStack, Statistics, ValueChange,
+    View, aggregate,
 };
 pub use frame::{Frame, FrameKind};
 pub use json::write_json;

@@ -25,13 +25,13 @@ pub(crate) struct ModuleHistory {
 
 /// The changes since the last query.
 #[derive(Debug)]
-pub(crate) struct Change {
+pub(crate) struct ModuleChanges {
     pub(crate) history: Arc<ModuleHistory>,
     /// Addresses that belonged to another module before, in ascending order.
     pub(crate) reassigned: Vec<Range<u64>>,
 }
 
-impl Change {
+impl ModuleChanges {
     /// Returns whether the address belonged to another module before.
     pub(crate) fn is_reassigned(&self, address: u64) -> bool {
         let after = self.reassigned.partition_point(|range| range.start <= address);
@@ -46,7 +46,7 @@ impl ModuleHistory {
     }
 
     /// Returns the history after a query that found these modules; `None` if they are unchanged.
-    pub(crate) fn after(&self, loaded: ModuleList) -> Option<Change> {
+    pub(crate) fn after(&self, loaded: ModuleList) -> Option<ModuleChanges> {
         if loaded == self.loaded {
             return None;
         }
@@ -55,7 +55,7 @@ impl ModuleHistory {
         let mut known = loaded.as_slice().to_vec();
         known.extend(self.known.as_slice().iter().flat_map(|before| remains(before, &loaded)));
         let history = Self { loaded, known: ModuleList::new(known) };
-        Some(Change { history: Arc::new(history), reassigned })
+        Some(ModuleChanges { history: Arc::new(history), reassigned })
     }
 }
 

@@ -6,11 +6,11 @@ use stackweave_core::{CodeAddress, Position, RawFrame};
 use stackweave_symbolize::{Resolved, SymbolSource, Symbolized, UnresolvedReason};
 
 use crate::frame::{Frame, FrameKind};
-use crate::known_frames::ResolvedFrame;
+use crate::known_frames::NamedFrame;
 
-pub(crate) fn resolved_frame(address: CodeAddress, resolved: &Resolved) -> ResolvedFrame {
+pub(crate) fn resolved_frame(address: CodeAddress, resolved: &Resolved) -> NamedFrame {
     let frame = RawFrame::native(address);
-    ResolvedFrame { frame, names: frames(address, resolved), is_lasting: is_lasting(resolved) }
+    NamedFrame { frame, names: frames(address, resolved), is_lasting: is_lasting(resolved) }
 }
 
 /// Returns the frames of an address, innermost first, at least one.

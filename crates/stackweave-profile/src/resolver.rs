@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stackweave_core::{CodeAddress, FrameNames, RawFrame, RawFrameKind, StackId};
 use stackweave_store::StackTable;
-use stackweave_symbolize::{Options, Symbolizer};
+use stackweave_symbolize::{Symbolizer, SymbolizerOptions};
 
-use crate::batch::{Batch, DistinctFrames};
 use crate::frame::{Frame, FrameKind};
-use crate::known_frames::{Fragment, KnownFrames, ResolvedFrame};
+use crate::known_frames::{Fragment, KnownFrames, NamedFrame};
 use crate::module_history::ModuleHistory;
 use crate::native_frames;
+use crate::stack_batch::{DistinctFrames, StackBatch};
 
 /// Names the frames of stacks, and keeps the names.
 ///
@@ -31,7 +31,7 @@ pub struct Resolver {
 
 impl Resolver {
     /// Creates a resolver with these options for native addresses.
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: SymbolizerOptions) -> Self {
         Self { symbolizer: Symbolizer::new(options), known: Mutex::default() }
     }
 
@@ -42,7 +42,7 @@ impl Resolver {
     /// and equal frames are one `Arc`, in this batch and in all that still exist. An id that is not of `stacks` has no
     /// frames.
     pub fn resolve(&self, stacks: &StackTable, ids: &[StackId], names: &dyn FrameNames) -> Vec<Arc<[Arc<Frame>]>> {
-        let batch = Batch::of(stacks, ids);
+        let batch = StackBatch::of(stacks, ids);
         batch.write(ids, &self.fragments(batch.frames(), names))
     }
 
@@ -89,12 +89,7 @@ impl Resolver {
     }
 
     /// Looks up `frames`, in the same order. Called without the lock.
-    fn look_up(
-        &self,
-        frames: &[RawFrame],
-        modules: Option<&ModuleHistory>,
-        names: &dyn FrameNames,
-    ) -> Vec<ResolvedFrame> {
+    fn look_up(&self, frames: &[RawFrame], modules: Option<&ModuleHistory>, names: &dyn FrameNames) -> Vec<NamedFrame> {
         let address = |frame: &RawFrame| match frame.kind() {
             RawFrameKind::Native(address) => Some(address),
             RawFrameKind::Python { .. } | RawFrameKind::Script { .. } | RawFrameKind::Label(_) => None,
@@ -154,12 +149,12 @@ impl Resolver {
     }
 }
 
-fn located(frame: RawFrame, kind: FrameKind, names: &dyn FrameNames) -> ResolvedFrame {
+fn located(frame: RawFrame, kind: FrameKind, names: &dyn FrameNames) -> NamedFrame {
     let location = names.locate(frame);
     let is_lasting = kind == FrameKind::Python && location.is_some();
     let unknown = || Frame::named(kind, Frame::UNKNOWN.into());
     let found = location.map_or_else(unknown, |location| Frame::located(kind, location));
-    ResolvedFrame { frame, names: vec![found], is_lasting }
+    NamedFrame { frame, names: vec![found], is_lasting }
 }
 
 fn python_line(fragment: &Fragment) -> Option<(&Arc<str>, u32)> {

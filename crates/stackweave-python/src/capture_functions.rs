@@ -7,7 +7,7 @@ use core::ptr;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
-use stackweave_capture::{Capture, Request, StackId};
+use stackweave_capture::{Capture, CaptureRequest, StackId};
 
 use crate::callback_guard::guarded;
 use crate::keywords;
@@ -102,7 +102,7 @@ unsafe extern "C" fn current_stack_id(
 
 /// Captures a stack, with the frames of the sources that are written in Python.
 #[inline]
-pub(crate) fn captured(request: &Request) -> PyResult<Capture> {
+pub(crate) fn captured(request: &CaptureRequest) -> PyResult<Capture> {
     if request.script && python_frame_source::any() {
         return python_frame_source::capture_with_frames(request);
     }

@@ -149,7 +149,7 @@ impl PyFrame {
         this
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (FrameNames<'py>, Numbers))> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (NameTexts<'py>, PositionNumbers))> {
         let rebuild = py.import("stackweave._native")?.getattr("_rebuild_frame")?;
         let names = (self.kind(py), self.name(py), self.qualname(py), self.filename(py), self.module(py));
         let Position { line, end_line, column, end_column } = self.frame.position;
@@ -160,15 +160,15 @@ impl PyFrame {
 
 type Text<'py> = Bound<'py, PyString>;
 /// Kind, name, qualname, filename, module.
-type FrameNames<'py> = (Text<'py>, Text<'py>, Option<Text<'py>>, Option<Text<'py>>, Option<Text<'py>>);
+type NameTexts<'py> = (Text<'py>, Text<'py>, Option<Text<'py>>, Option<Text<'py>>, Option<Text<'py>>);
 /// Line, end line, column, end column, first line, inlined, address.
-type Numbers = (Option<u32>, Option<u32>, Option<u32>, Option<u32>, Option<u32>, bool, Option<u64>);
+type PositionNumbers = (Option<u32>, Option<u32>, Option<u32>, Option<u32>, Option<u32>, bool, Option<u64>);
 type OwnedNames = (String, String, Option<String>, Option<String>, Option<String>);
 
 /// Restores a frame from a pickle.
 #[pyfunction]
 #[pyo3(name = "_rebuild_frame")]
-pub(crate) fn rebuild_frame(names: OwnedNames, numbers: Numbers) -> PyResult<PyFrame> {
+pub(crate) fn rebuild_frame(names: OwnedNames, numbers: PositionNumbers) -> PyResult<PyFrame> {
     let (kind, name, qualname, filename, module) = names;
     let (line, end_line, column, end_column, first_line, is_inlined, address) = numbers;
     let kind = FrameKind::from_name(&kind)

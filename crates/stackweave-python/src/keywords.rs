@@ -14,7 +14,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyString};
 use pyo3::{ffi, intern};
-use stackweave_capture::{Request, Start};
+use stackweave_capture::{CaptureRequest, CaptureStart};
 
 const NAMES: [&CStr; 5] = [c"python", c"native", c"script", c"skip", c"limit"];
 
@@ -22,8 +22,14 @@ const NAMES: [&CStr; 5] = [c"python", c"native", c"script", c"skip", c"limit"];
 static INTERNED: [AtomicPtr<ffi::PyObject>; NAMES.len()] = [const { AtomicPtr::new(ptr::null_mut()) }; NAMES.len()];
 
 /// The request of a call without arguments.
-pub(crate) const EVERYTHING: Request =
-    Request { python: true, native: true, script: true, skip: 0, limit: usize::MAX, start: Start::PythonCaller };
+pub(crate) const EVERYTHING: CaptureRequest = CaptureRequest {
+    python: true,
+    native: true,
+    script: true,
+    skip: 0,
+    limit: usize::MAX,
+    start: CaptureStart::PythonCaller,
+};
 
 /// Interns the names.
 pub(crate) fn prepare(py: Python<'_>) {
@@ -43,7 +49,7 @@ pub(crate) unsafe fn read(
     values: *const *mut ffi::PyObject,
     positional: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
-) -> PyResult<Request> {
+) -> PyResult<CaptureRequest> {
     if positional == 0 && names.is_null() {
         return Ok(EVERYTHING);
     }
@@ -59,7 +65,7 @@ unsafe fn read_some(
     values: *const *mut ffi::PyObject,
     positional: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
-) -> PyResult<Request> {
+) -> PyResult<CaptureRequest> {
     // SAFETY: the interpreter is calling a function of this module.
     let py = unsafe { Python::assume_attached() };
     if positional != 0 {
@@ -89,7 +95,7 @@ unsafe fn read_some(
         }
     }
     if !request.python {
-        request.start = Start::OutsideOf(own_code());
+        request.start = CaptureStart::OutsideOf(own_code());
     }
     Ok(request)
 }

@@ -66,9 +66,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     errors::add_to(module)?;
     module.add_class::<frame::PyFrame>()?;
-    module.add_class::<registration::Registration>()?;
+    module.add_class::<registration::PyRegistration>()?;
     module.add_class::<import_finder::ImportFinder>()?;
-    module.add_class::<thread_dumps::Watchdog>()?;
+    module.add_class::<thread_dumps::PyWatchdog>()?;
     traceback_type::add_to(module)?;
     recording::add_to(module)?;
     trace::add_to(module)?;

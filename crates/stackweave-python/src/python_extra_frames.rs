@@ -11,7 +11,7 @@ use stackweave_core::{ExtraFrames, SourceLocation};
 
 use crate::keywords::type_name;
 use crate::python_location::location_of;
-use crate::registration::{CallbackKind, Registration};
+use crate::registration::{CallbackKind, PyRegistration};
 
 /// The number of exceptions that callables have raised.
 pub(crate) static ERRORS: AtomicU64 = AtomicU64::new(0);
@@ -33,7 +33,7 @@ struct PythonCodeGenerator {
 /// >>> with stackweave.register_extra_frames(lambda filename, line: None):
 /// ...     traceback = stackweave.capture()
 #[pyfunction]
-pub(crate) fn register_extra_frames(extra: &Bound<'_, PyAny>) -> PyResult<Registration> {
+pub(crate) fn register_extra_frames(extra: &Bound<'_, PyAny>) -> PyResult<PyRegistration> {
     if !extra.is_callable() {
         return Err(PyTypeError::new_err(format!("extra must be callable; {} is not", type_name(extra))));
     }
@@ -41,7 +41,7 @@ pub(crate) fn register_extra_frames(extra: &Bound<'_, PyAny>) -> PyResult<Regist
     let number = LAST_NUMBER.fetch_add(1, Ordering::Relaxed) + 1;
     let registered = stackweave_capture::register_extra_frames(Arc::new(generator));
     all().insert(number, registered);
-    Ok(Registration { kind: CallbackKind::ExtraFrames, number })
+    Ok(PyRegistration { kind: CallbackKind::ExtraFrames, number })
 }
 
 pub(crate) fn remove(number: u64) {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use stackweave_capture::{Capture, Request};
+use stackweave_capture::{Capture, CaptureRequest};
 use stackweave_core::{
     BlobId, CodeId, FrameSource, RawFrame, RawFrameKind, SourceKind, SourceLocation, SourceStop, SourceWalk,
     SourceWalkResult, StackPointer, write_location,
@@ -22,7 +22,7 @@ use crate::errors::Error;
 use crate::keywords::type_name;
 use crate::python_location::{intern_location, interned_location, location_of, location_parts};
 use crate::python_source;
-use crate::registration::{CallbackKind, Registration};
+use crate::registration::{CallbackKind, PyRegistration};
 
 /// The number of exceptions that callables have raised.
 pub(crate) static ERRORS: AtomicU64 = AtomicU64::new(0);
@@ -78,7 +78,7 @@ fn sources() -> MutexGuard<'static, SourceRegistry> {
 pub(crate) fn register_frame_source(
     source: &Bound<'_, PyAny>,
     runs_in: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Registration> {
+) -> PyResult<PyRegistration> {
     if !source.is_callable() {
         return Err(PyTypeError::new_err(format!("source must be callable; {} is not", type_name(source))));
     }
@@ -91,7 +91,7 @@ pub(crate) fn register_frame_source(
     let number = sources.last_number;
     sources.active.push(PythonFrameSource { number, callable: Arc::new(callable), slot });
     ACTIVE_COUNT.store(sources.active.len(), Ordering::Relaxed);
-    Ok(Registration { kind: CallbackKind::FrameSource, number })
+    Ok(PyRegistration { kind: CallbackKind::FrameSource, number })
 }
 
 pub(crate) fn remove(number: u64) {
@@ -107,7 +107,7 @@ pub(crate) fn remove(number: u64) {
 
 /// Captures a stack with the frames that the callables return.
 #[cold]
-pub(crate) fn capture_with_frames(request: &Request) -> PyResult<Capture> {
+pub(crate) fn capture_with_frames(request: &CaptureRequest) -> PyResult<Capture> {
     thread_local! {
         static IS_CALLING: Cell<bool> = const { Cell::new(false) };
     }

@@ -1,4 +1,4 @@
-//! `Registration`: removes a registered callable.
+//! `PyRegistration`: removes a registered callable.
 
 use pyo3::prelude::*;
 
@@ -9,9 +9,9 @@ use crate::{python_extra_frames, python_frame_source};
 ///
 /// >>> registration = stackweave.register_frame_source(lambda: [("query", "shop.sql", 3)])
 /// >>> registration.remove()
-#[pyclass(frozen, module = "stackweave")]
+#[pyclass(frozen, module = "stackweave", name = "Registration")]
 #[derive(Debug)]
-pub(crate) struct Registration {
+pub(crate) struct PyRegistration {
     pub(crate) kind: CallbackKind,
     pub(crate) number: u64,
 }
@@ -24,7 +24,7 @@ pub(crate) enum CallbackKind {
 }
 
 #[pymethods]
-impl Registration {
+impl PyRegistration {
     /// Removes the callable. Repeated calls have no effect.
     fn remove(&self) {
         match self.kind {

@@ -7,12 +7,12 @@ use stackweave_core::{CodeAddress, ModuleList, RawFrame, RawFrameKind, SourceLoc
 use stackweave_memory::SuppressGuard;
 use stackweave_profile::{Frame, FrameNames, Resolver};
 use stackweave_store::PerProcess;
-use stackweave_symbolize::Options;
+use stackweave_symbolize::SymbolizerOptions;
 
 use crate::errors::Error;
 
 /// The frames of a stack, innermost first.
-pub(crate) type Stack = Arc<[Arc<Frame>]>;
+pub(crate) type ResolvedStack = Arc<[Arc<Frame>]>;
 
 /// Names frames that were captured in this process.
 ///
@@ -56,7 +56,7 @@ impl FrameNames for ResolverNames {
 }
 
 /// Returns the named frames of stacks. Releases the GIL during the lookup.
-pub(crate) fn resolve(py: Python<'_>, ids: &[StackId]) -> PyResult<Vec<Stack>> {
+pub(crate) fn resolve(py: Python<'_>, ids: &[StackId]) -> PyResult<Vec<ResolvedStack>> {
     let resolver = resolver()?;
     let stacks = stackweave_capture::stacks();
     let is_native = |frame: RawFrame| matches!(frame.kind(), RawFrameKind::Native(_));
@@ -69,7 +69,7 @@ pub(crate) fn resolve(py: Python<'_>, ids: &[StackId]) -> PyResult<Vec<Stack>> {
 }
 
 /// Returns the named frames at return addresses. Releases the GIL during the lookup.
-pub(crate) fn resolve_addresses(py: Python<'_>, addresses: &[CodeAddress]) -> PyResult<Vec<Stack>> {
+pub(crate) fn resolve_addresses(py: Python<'_>, addresses: &[CodeAddress]) -> PyResult<Vec<ResolvedStack>> {
     let resolver = resolver()?;
     let process = ResolverNames::new(py, true);
     Ok(py.detach(|| {
@@ -83,7 +83,7 @@ pub(crate) fn resolve_addresses(py: Python<'_>, addresses: &[CodeAddress]) -> Py
 pub(crate) fn resolver() -> PyResult<&'static Resolver> {
     static RESOLVER: PerProcess<Resolver> = PerProcess::new();
     RESOLVER.get_or_try_make(|process| {
-        let mut options = Options::from_environment().map_err(Error::from)?;
+        let mut options = SymbolizerOptions::from_environment().map_err(Error::from)?;
         // The perf map of this process, if there is one, names Python's trampolines and other generated code.
         options.perf_map_of = Some(process);
         Ok(Resolver::new(options))

@@ -14,7 +14,7 @@ use stackweave_profile::{Frame, write_json};
 use crate::errors::Error;
 use crate::frame::{PyFrame, object_of};
 use crate::keywords::type_name;
-use crate::resolving::{self, Stack};
+use crate::resolving::{self, ResolvedStack};
 use crate::traceback_object::Traceback;
 
 /// Addresses in user space are lower than this.
@@ -82,16 +82,16 @@ pub(crate) fn json_of(frames: &Bound<'_, PyTuple>) -> PyResult<String> {
     Ok(text[1..text.len() - 1].to_owned())
 }
 
-fn json(stacks: &[Stack]) -> PyResult<String> {
+fn json(stacks: &[ResolvedStack]) -> PyResult<String> {
     let mut text = Vec::new();
     write_json(&mut text, stacks).map_err(|error| Error::other(error.to_string()))?;
     Ok(String::from_utf8(text)?)
 }
 
 /// Returns the named stacks of tracebacks, which are resolved in one batch. Equal tracebacks share their stack.
-pub(crate) fn resolve_all(function: &str, tracebacks: &Bound<'_, PyAny>) -> PyResult<Vec<Stack>> {
+pub(crate) fn resolve_all(function: &str, tracebacks: &Bound<'_, PyAny>) -> PyResult<Vec<ResolvedStack>> {
     let mut ids = Vec::new();
-    let mut sources: Vec<Result<usize, Stack>> = Vec::new();
+    let mut sources: Vec<Result<usize, ResolvedStack>> = Vec::new();
     for (index, object) in iterate(function, "Traceback", tracebacks)?.enumerate() {
         let object = object?;
         let Some(traceback) = Traceback::from_object(&object) else {
@@ -107,11 +107,12 @@ pub(crate) fn resolve_all(function: &str, tracebacks: &Bound<'_, PyAny>) -> PyRe
         });
     }
     let resolved = if ids.is_empty() { Vec::new() } else { resolving::resolve(tracebacks.py(), &ids)? };
-    let stack = |source: Result<usize, Stack>| source.map_or_else(|stack| stack, |index| Arc::clone(&resolved[index]));
+    let stack =
+        |source: Result<usize, ResolvedStack>| source.map_or_else(|stack| stack, |index| Arc::clone(&resolved[index]));
     Ok(sources.into_iter().map(stack).collect())
 }
 
-fn stack_of(frames: &Bound<'_, PyTuple>) -> PyResult<Stack> {
+fn stack_of(frames: &Bound<'_, PyTuple>) -> PyResult<ResolvedStack> {
     frames.iter().map(|frame| Ok(Arc::clone(&frame.cast::<PyFrame>()?.get().frame))).collect()
 }
 
@@ -138,7 +139,7 @@ fn address_of(index: usize, value: &Bound<'_, PyAny>) -> PyResult<CodeAddress> {
 
 type Dicts<'py> = HashMap<*const Frame, Bound<'py, PyDict>>;
 
-fn list_of<'py>(py: Python<'py>, stack: &Stack, dicts: &mut Dicts<'py>) -> PyResult<Bound<'py, PyList>> {
+fn list_of<'py>(py: Python<'py>, stack: &ResolvedStack, dicts: &mut Dicts<'py>) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for frame in stack.iter() {
         let key = Arc::as_ptr(frame);

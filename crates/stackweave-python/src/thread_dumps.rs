@@ -6,7 +6,7 @@ use std::time::Duration;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use stackweave_capture::{DumpOptions, Start, WatchdogOptions, dump_all_threads, prepare_dumps};
+use stackweave_capture::{CaptureStart, DumpOptions, WatchdogOptions, dump_all_threads, prepare_dumps};
 
 use crate::errors::Error;
 use crate::keywords::type_name;
@@ -30,7 +30,7 @@ fn watchdogs() -> MutexGuard<'static, Vec<Arc<stackweave_capture::Watchdog>>> {
 pub(crate) fn dump_threads(py: Python<'_>, file: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     let fd = descriptor_of(py, file)?;
     prepare_dumps().map_err(Error::from)?;
-    let options = DumpOptions { calling_thread: Some(Start::PythonCaller), ..DumpOptions::default() };
+    let options = DumpOptions { calling_thread: Some(CaptureStart::PythonCaller), ..DumpOptions::default() };
     dump_all_threads(fd, &options).map_err(Error::from)?;
     Ok(())
 }
@@ -68,7 +68,7 @@ pub(crate) fn watchdog(
     file: Option<&Bound<'_, PyAny>>,
     repeat: bool,
     exit: bool,
-) -> PyResult<Watchdog> {
+) -> PyResult<PyWatchdog> {
     let timeout = match Duration::try_from_secs_f64(timeout) {
         Ok(timeout) if !timeout.is_zero() => timeout,
         Err(_) if timeout > 0.0 => Duration::MAX,
@@ -80,7 +80,7 @@ pub(crate) fn watchdog(
     let started = stackweave_capture::Watchdog::start(fd, options).map_err(Error::from)?;
     let started = Arc::new(started);
     watchdogs().push(Arc::clone(&started));
-    Ok(Watchdog { started })
+    Ok(PyWatchdog { started })
 }
 
 /// Registers an exit handler, once, that cancels all watchdogs at the end of the interpreter.
@@ -106,14 +106,14 @@ fn cancel_all(py: Python<'_>) {
 /// ...     main()
 /// >>> watchdog.dumps, watchdog.running
 /// (0, False)
-#[pyclass(frozen, module = "stackweave")]
+#[pyclass(frozen, module = "stackweave", name = "Watchdog")]
 #[derive(Debug)]
-pub(crate) struct Watchdog {
+pub(crate) struct PyWatchdog {
     started: Arc<stackweave_capture::Watchdog>,
 }
 
 #[pymethods]
-impl Watchdog {
+impl PyWatchdog {
     /// Restarts the timeout.
     fn reset(&self) {
         self.started.reset();

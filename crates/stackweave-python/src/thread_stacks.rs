@@ -39,15 +39,15 @@ pub(crate) fn thread_stacks(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(stacks)
 }
 
-type ThreadStack = (u64, Vec<RawFrame>, Option<Stop>);
+type RawThreadStack = (u64, Vec<RawFrame>, Option<Stop>);
 
 /// Reads the Python stacks of the other threads, without releasing the GIL in between.
-fn others(source: &PythonSource, own: u64) -> Vec<ThreadStack> {
+fn others(source: &PythonSource, own: u64) -> Vec<RawThreadStack> {
     let states = source.thread_states().into_iter().filter(|(thread, _)| *thread != own);
     states.map(|(thread, state)| stack_of(source, thread, state)).collect()
 }
 
-fn stack_of(source: &PythonSource, thread: u64, state: ThreadStatePointer) -> ThreadStack {
+fn stack_of(source: &PythonSource, thread: u64, state: ThreadStatePointer) -> RawThreadStack {
     let mut frames = vec![RawFrame::default(); FIRST_CAPACITY];
     loop {
         // SAFETY: the GIL has been held since the states were listed.

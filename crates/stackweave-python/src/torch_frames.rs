@@ -58,7 +58,7 @@ pub(crate) fn torch_address_frames(py: Python<'_>, addresses: Vec<u64>) -> PyRes
     let return_addresses: Vec<_> = addresses.into_iter().map(return_address).collect();
     let stacks = resolving::resolve_addresses(py, &return_addresses)?;
     let mut converter = TorchFrames::default();
-    let row = |stack: &resolving::Stack| {
+    let row = |stack: &resolving::ResolvedStack| {
         let (Some(inner), Some(function)) = (stack.first(), stack.last()) else {
             return (UNKNOWN.to_owned(), 0, UNKNOWN.to_owned());
         };

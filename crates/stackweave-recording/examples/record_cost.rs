@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use stackweave_core::NoNames;
 use stackweave_recording::clock::Clock;
-use stackweave_recording::live::{Options, Recorder, WhenFull};
+use stackweave_recording::live::{Recorder, RecorderOptions, WhenFull};
 use stackweave_store::{StackTable, label};
 
 static STACKS: StackTable = StackTable::new();
@@ -33,7 +33,7 @@ fn best(count: u64, mut call: impl FnMut(u64)) -> f64 {
 #[expect(clippy::print_stdout, reason = "the figures are printed")]
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::temp_dir().join(format!("record-cost-{}.swv", std::process::id()));
-    let options = Options { when_full: WhenFull::Drop, ..Options::new(&path) };
+    let options = RecorderOptions { when_full: WhenFull::Drop, ..RecorderOptions::new(&path) };
     let recorder = Recorder::start(options, &STACKS, Arc::new(NoNames))?;
     let frame = label("work", "", 0).ok_or("no label")?;
     let stack = STACKS.intern(&[frame]);

@@ -55,14 +55,14 @@
 //!
 //! | | |
 //! |---|---|
-//! | the program is killed | what was recorded up to [`Options::flush_every`] ago is in the file, which opens as any other |
+//! | the program is killed | what was recorded up to [`RecorderOptions::flush_every`] ago is in the file, which opens as any other |
 //! | it exits without [`Recorder::stop`] | the file is completed at exit; `_exit`, as after a fork in Python's `multiprocessing`, counts as killed |
 //! | it forks | the child records to its own file, `out.<pid>.swv`, from its first event on |
-//! | it starts other programs | with [`Options::subprocesses`] they join the recording by [`Recorder::from_environment`] |
-//! | the disk is slow | buffers up to [`Options::memory`] wait; then threads wait, or events are dropped and counted ([`WhenFull`]) |
+//! | it starts other programs | with [`RecorderOptions::subprocesses`] they join the recording by [`Recorder::from_environment`] |
+//! | the disk is slow | buffers up to [`RecorderOptions::memory`] wait; then threads wait, or events are dropped and counted ([`WhenFull`]) |
 //! | the disk is full | the file is truncated to whole blocks, events are counted as lost, and writing is retried |
 //! | a signal handler interrupts its thread while that records an event | the handler's event is counted as lost |
-//! | only the last moments matter | with [`Options::ring`] they stay in memory until [`Recorder::dump`] |
+//! | only the last moments matter | with [`RecorderOptions::ring`] they stay in memory until [`Recorder::dump`] |
 //!
 //! # From an event to the file
 //!
@@ -114,10 +114,10 @@ pub mod timing;
 
 #[cfg(all(target_os = "linux", not(stackweave_unsupported)))]
 pub use live::{
-    FlushError, KindNumber, MakeObserver, NeverBlock, Notes, Observer, Options, Recorder, RecorderStats, Ring,
-    StartError, Summary, ThreadInfo, WhenFull, gap_count, never_block_while, set_waiter,
+    FlushError, KindNumber, MakeObserver, NeverBlock, Notes, Observer, Recorder, RecorderOptions, RecorderStats,
+    RingLimits, StartError, Summary, ThreadInfo, WhenFull, gap_count, never_block_while, set_waiter,
 };
-pub use origin::Origin;
+pub use origin::RecordingOrigin;
 pub use read::{
     MergeError, MergeSummary, Missing, OpenError, ProcessRecording, ReadError, Recording, TimeAxis, TimeOrder,
     TimedEvent, merge, merge_to,

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::file::Start;
+use crate::file::ProcessStart;
 
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 const HOST: &str = "/proc/sys/kernel/hostname";
@@ -10,7 +10,7 @@ const MACHINE_ID: &str = "/etc/machine-id";
 
 /// A user on a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct RecordingOrigin {
     /// The effective user id of the process.
     pub uid: u32,
     /// The name of the machine.
@@ -21,7 +21,7 @@ pub struct Origin {
     pub machine: String,
 }
 
-impl Origin {
+impl RecordingOrigin {
     /// Returns the origin of recordings that this process makes.
     pub fn here() -> Self {
         // SAFETY: it has no conditions and can't fail.
@@ -33,7 +33,7 @@ impl Origin {
 
     /// Returns whether the header `start` shows that this user made the recording on this machine. Recordings of old versions
     /// have no user, so the answer for them is `false`.
-    pub fn has_made(&self, start: &Start) -> bool {
+    pub fn has_made(&self, start: &ProcessStart) -> bool {
         let is_equal = |own: &str, other: &str| !own.is_empty() && own == other;
         let is_machine = is_equal(&self.boot_id, &start.boot_id) || is_equal(&self.machine, &start.machine);
         start.uid == Some(self.uid) && is_equal(&self.host, &start.host) && is_machine
@@ -58,33 +58,33 @@ mod tests {
 
     #[test]
     fn recordings_belong_to_the_same_user_on_the_same_machine() {
-        let own = Origin { uid: 7, host: "host".into(), boot_id: "boot".into(), machine: "machine".into() };
-        let start = Start {
+        let own = RecordingOrigin { uid: 7, host: "host".into(), boot_id: "boot".into(), machine: "machine".into() };
+        let start = ProcessStart {
             uid: Some(7),
             host: "host".into(),
             boot_id: "boot".into(),
             machine: "machine".into(),
-            ..Start::default()
+            ..ProcessStart::default()
         };
         assert!(own.has_made(&start));
-        assert!(own.has_made(&Start { boot_id: "another run".into(), ..start.clone() }));
-        assert!(own.has_made(&Start { machine: String::new(), ..start.clone() }));
+        assert!(own.has_made(&ProcessStart { boot_id: "another run".into(), ..start.clone() }));
+        assert!(own.has_made(&ProcessStart { machine: String::new(), ..start.clone() }));
         let foreign = [
-            Start { uid: Some(0), ..start.clone() },
-            Start { uid: None, ..start.clone() },
-            Start { host: "other".into(), ..start.clone() },
-            Start { boot_id: String::new(), machine: String::new(), ..start.clone() },
-            Start { boot_id: "other".into(), machine: "other".into(), ..start.clone() },
+            ProcessStart { uid: Some(0), ..start.clone() },
+            ProcessStart { uid: None, ..start.clone() },
+            ProcessStart { host: "other".into(), ..start.clone() },
+            ProcessStart { boot_id: String::new(), machine: String::new(), ..start.clone() },
+            ProcessStart { boot_id: "other".into(), machine: "other".into(), ..start.clone() },
         ];
         assert!(foreign.iter().all(|start| !own.has_made(start)));
-        let nowhere = Origin { boot_id: String::new(), machine: String::new(), ..own };
-        assert!(!nowhere.has_made(&Start { boot_id: String::new(), machine: String::new(), ..start }));
+        let nowhere = RecordingOrigin { boot_id: String::new(), machine: String::new(), ..own };
+        assert!(!nowhere.has_made(&ProcessStart { boot_id: String::new(), machine: String::new(), ..start }));
     }
 
     #[test]
     fn the_machine_id_is_not_disclosed() {
         let id = line_of(MACHINE_ID);
-        assert!(id.is_empty() || !Origin::here().machine.contains(&id[..8]));
+        assert!(id.is_empty() || !RecordingOrigin::here().machine.contains(&id[..8]));
         assert_eq!(digest(""), "cbf29ce484222325");
         assert_eq!(digest("a"), "af63dc4c8601ec8c");
     }

@@ -13,7 +13,7 @@ use stackweave_unwind::stepping::UnwindTable;
 /// The parts of a module that walks and the resolution of names need.
 #[derive(Debug)]
 pub(crate) struct ModuleImage {
-    bytes: Bytes,
+    bytes: ImageBytes,
     loads: Vec<LoadSegment>,
     /// The stated address of `.eh_frame_hdr`.
     unwind_header: Option<u64>,
@@ -23,12 +23,12 @@ pub(crate) struct ModuleImage {
 }
 
 #[derive(Debug)]
-enum Bytes {
+enum ImageBytes {
     Mapped(MappedFile),
     Read(Box<[u8]>),
 }
 
-impl Bytes {
+impl ImageBytes {
     fn as_slice(&self) -> &[u8] {
         match self {
             Self::Mapped(file) => file,
@@ -65,16 +65,16 @@ impl ModuleImage {
         if file[..length] != head[..length] {
             return None;
         }
-        Self::parse(Bytes::Mapped(file), |load| load.offset)
+        Self::parse(ImageBytes::Mapped(file), |load| load.offset)
     }
 
     /// Creates an image from memory, which contains the module from its beginning.
     pub(crate) fn of_memory(bytes: Box<[u8]>) -> Option<Arc<Self>> {
         let first = loads(&bytes)?.iter().map(|load| load.stated).min()?;
-        Self::parse(Bytes::Read(bytes), |load| load.stated - first).map(Arc::new)
+        Self::parse(ImageBytes::Read(bytes), |load| load.stated - first).map(Arc::new)
     }
 
-    fn parse(bytes: Bytes, offset_in_bytes: impl Fn(&LoadSegment) -> u64) -> Option<Self> {
+    fn parse(bytes: ImageBytes, offset_in_bytes: impl Fn(&LoadSegment) -> u64) -> Option<Self> {
         let content = bytes.as_slice();
         let mut image = Self { loads: loads(content)?, unwind_header: None, build_id: None, soname: None, bytes };
         for load in &mut image.loads {

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use stackweave_core::StopReason;
 
-use crate::Options;
+use crate::InspectionOptions;
 use crate::error::InspectionError;
-use crate::memory::ProcessMemory;
+use crate::memory::RemoteMemory;
 use crate::modules::Modules;
 use crate::process::{Process, Task};
 use crate::ptrace;
 use crate::python::{NoPython, PythonProcess, PythonThread};
 use crate::stop::{SeizedThread, StoppedProcess};
 use crate::stopped_memory::StoppedMemory;
-use crate::walk::{NativeStack, NativeWalk, registers_of};
+use crate::walk::{NativeWalk, RemoteNativeStack, registers_of};
 
 /// The result of an inspection, without names.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct Inspection {
 #[derive(Debug)]
 pub(crate) struct InspectedThread {
     pub(crate) task: Task,
-    pub(crate) native: NativeStack,
+    pub(crate) native: RemoteNativeStack,
     pub(crate) python: Option<PythonThread>,
     /// The reason why the thread could not be read.
     pub(crate) problem: Option<String>,
@@ -37,7 +37,7 @@ pub(crate) struct InspectedThread {
 
 /// Inspects `process` from a separate thread: the kernel detaches all tracees of a thread when it ends, even by a
 /// panic.
-pub(crate) fn inspect(process: Process, options: &Options) -> Result<Inspection, InspectionError> {
+pub(crate) fn inspect(process: Process, options: &InspectionOptions) -> Result<Inspection, InspectionError> {
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().name("stackweave-look".to_owned());
         let failed = |reason: &str| InspectionError::System { process: process.number, reason: reason.to_owned() };
@@ -47,10 +47,10 @@ pub(crate) fn inspect(process: Process, options: &Options) -> Result<Inspection,
     })
 }
 
-fn inspect_here(process: Process, options: &Options) -> Result<Inspection, InspectionError> {
+fn inspect_here(process: Process, options: &InspectionOptions) -> Result<Inspection, InspectionError> {
     // The slow part is done before the process is stopped. Its results are valid unless the process loaded or
     // unloaded a library meanwhile: then it is done again while the process is stopped.
-    if !ProcessMemory::of(process.number).may_be_read() {
+    if !RemoteMemory::of(process.number).may_be_read() {
         return Err(process.trace_error(libc::EPERM));
     }
     let mut modules = Modules::of(process);
@@ -77,7 +77,7 @@ fn inspect_all(
     stopped: &StoppedProcess,
     modules: &Modules,
     python: Option<&PythonProcess>,
-    options: &Options,
+    options: &InspectionOptions,
 ) -> Vec<InspectedThread> {
     let mut python_threads = PythonThreads::new(python.map(PythonProcess::threads).unwrap_or_default());
     let mut memory = StoppedMemory::of(process.number);
@@ -85,7 +85,7 @@ fn inspect_all(
     stopped.threads().map(|thread| inspect_thread(thread, &mut walk, &mut python_threads, options)).collect()
 }
 
-fn find_python(process: Process, options: &Options) -> Result<PythonProcess, NoPython> {
+fn find_python(process: Process, options: &InspectionOptions) -> Result<PythonProcess, NoPython> {
     if options.python { PythonProcess::find(process.number) } else { Err(NoPython(String::new())) }
 }
 
@@ -93,9 +93,9 @@ fn inspect_thread(
     thread: &SeizedThread,
     walk: &mut NativeWalk<'_>,
     python: &mut PythonThreads,
-    options: &Options,
+    options: &InspectionOptions,
 ) -> InspectedThread {
-    let nothing = NativeStack { addresses: Vec::new(), stack_pointers: Vec::new(), stop: StopReason::EndOfStack };
+    let nothing = RemoteNativeStack { addresses: Vec::new(), stack_pointers: Vec::new(), stop: StopReason::EndOfStack };
     let mut seen = InspectedThread { task: thread.task.clone(), native: nothing, python: None, problem: None };
     if !thread.is_stopped() {
         seen.python = python.take(seen.task.number, None);

@@ -23,15 +23,15 @@ mod stopped_memory;
 mod walk;
 
 pub use error::{AccessRestriction, InspectionError};
-pub use memory::ProcessMemory;
-pub use options::Options;
-pub use python::{NoPython, PythonFrame, PythonProcess, PythonThread};
+pub use memory::RemoteMemory;
+pub use options::InspectionOptions;
+pub use python::{NoPython, PythonProcess, PythonThread, RemotePythonFrame};
 pub use self_report::{ReportError, ReportedFrame, ReportedThread, SelfReport, request_report};
 pub use stacks::{ProcessStacks, ThreadStack};
 
 /// Returns the stacks of all threads of a process. `process` may also be the id of one of its threads. A process
 /// that may not be traced is queried for its stacks.
-pub fn stacks_of(process: u32, options: &Options) -> Result<ProcessStacks, InspectionError> {
+pub fn stacks_of(process: u32, options: &InspectionOptions) -> Result<ProcessStacks, InspectionError> {
     let process = process::Process::find(process)?;
     match inspection::inspect(process, options) {
         Ok(inspection) => Ok(named_stacks::name_stacks(process, inspection, options)),

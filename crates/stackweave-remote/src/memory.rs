@@ -5,11 +5,11 @@ use std::ffi::c_void;
 /// Reads mapped memory through the kernel. Missing permission, a missing page and an ended process all return
 /// `None`.
 #[derive(Clone, Copy, Debug)]
-pub struct ProcessMemory {
+pub struct RemoteMemory {
     process: i32,
 }
 
-impl ProcessMemory {
+impl RemoteMemory {
     /// Returns the memory of the process with this id.
     pub fn of(process: u32) -> Self {
         Self { process: process.cast_signed() }

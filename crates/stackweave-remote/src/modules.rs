@@ -10,7 +10,7 @@ use stackweave_core::Module;
 
 use crate::image::{self, HEAD, ModuleImage};
 use crate::maps::{self, Mapping};
-use crate::memory::ProcessMemory;
+use crate::memory::RemoteMemory;
 use crate::process::Process;
 
 /// A module of the process.
@@ -30,13 +30,13 @@ pub(crate) struct Modules {
     /// The mappings of files.
     maps: Vec<Mapping>,
     loaded: Vec<RemoteModule>,
-    opened: HashMap<FileKey, Opened>,
+    opened: HashMap<FileKey, OpenedModule>,
 }
 
 /// Path, inode, and first page of a mapping.
 type FileKey = (PathBuf, u64, Vec<u8>);
 /// The path of the opened file, if there is one, and its contents.
-type Opened = (Option<PathBuf>, Arc<ModuleImage>);
+type OpenedModule = (Option<PathBuf>, Arc<ModuleImage>);
 
 impl Modules {
     pub(crate) fn of(process: Process) -> Self {
@@ -83,7 +83,7 @@ impl Modules {
         if !first.is_executable && !run.iter().any(|mapping| mapping.is_executable) {
             return None;
         }
-        let memory = ProcessMemory::of(self.process.number);
+        let memory = RemoteMemory::of(self.process.number);
         let mut head = vec![0; HEAD];
         if memory.read(first.start, &mut head).is_none() {
             // Without permission to read, the path has to be trusted.
@@ -105,7 +105,7 @@ impl Modules {
     }
 
     /// Opens the file of a mapping if it is the mapped one, otherwise reads the module from memory.
-    fn open(&self, first: &Mapping, run: &[Mapping], head: &[u8]) -> Option<Opened> {
+    fn open(&self, first: &Mapping, run: &[Mapping], head: &[u8]) -> Option<OpenedModule> {
         if first.is_of_file() {
             // If it cannot be compared, the path alone decides.
             let is_sure = |path: &PathBuf| !head.is_empty() || !path.ends_with("exe");
@@ -149,7 +149,7 @@ impl Modules {
             return None;
         }
         let mut bytes = vec![0; usize::try_from(size).ok()?];
-        let memory = ProcessMemory::of(self.process.number);
+        let memory = RemoteMemory::of(self.process.number);
         for mapping in std::iter::once(first).chain(run) {
             let start = usize::try_from(mapping.start - first.start).ok()?;
             let end = usize::try_from(mapping.end - first.start).ok()?.min(bytes.len());

@@ -7,15 +7,15 @@ use stackweave_capture::weave::{InterpretedFrames, NativeStack, weave};
 use stackweave_core::{CodeAddress, RawFrame, RawFrameKind, StackPointer, StopReason};
 use stackweave_profile::{Frame, FrameKind};
 
-use crate::Options;
+use crate::InspectionOptions;
 use crate::inspection::{InspectedThread, Inspection};
 use crate::native_names::{self, NamedFrames};
 use crate::process::Process;
-use crate::python::PythonFrame;
+use crate::python::RemotePythonFrame;
 use crate::stacks::{ProcessStacks, ThreadStack};
 
 /// Resolves the names of all frames, and weaves the stacks.
-pub(crate) fn name_stacks(process: Process, inspection: Inspection, options: &Options) -> ProcessStacks {
+pub(crate) fn name_stacks(process: Process, inspection: Inspection, options: &InspectionOptions) -> ProcessStacks {
     let mut addresses: Vec<CodeAddress> =
         inspection.threads.iter().flat_map(|thread| thread.native.addresses.iter().copied()).collect();
     addresses.sort_unstable();
@@ -59,7 +59,11 @@ fn thread_stack(thread: InspectedThread, names: &HashMap<CodeAddress, NamedFrame
 }
 
 /// Weaves both stacks, with the rules of `stackweave_capture::weave`.
-fn woven(native: NativeStack<'_>, python: &[PythonFrame], names: &HashMap<CodeAddress, NamedFrames>) -> Vec<Frame> {
+fn woven(
+    native: NativeStack<'_>,
+    python: &[RemotePythonFrame],
+    names: &HashMap<CodeAddress, NamedFrames>,
+) -> Vec<Frame> {
     let stand_ins: Vec<RawFrame> = (0..python.len() as u64).map(|index| RawFrame::script(0, index)).collect();
     let activations: Vec<StackPointer> = python.iter().map(|frame| frame.activation).collect();
     let mut raw = vec![RawFrame::default(); native.addresses.len() + python.len()];
@@ -81,7 +85,7 @@ fn woven(native: NativeStack<'_>, python: &[PythonFrame], names: &HashMap<CodeAd
     frames
 }
 
-fn python_frame(frame: &PythonFrame) -> Frame {
+fn python_frame(frame: &RemotePythonFrame) -> Frame {
     Frame {
         kind: FrameKind::Python,
         name: Arc::clone(&frame.name),

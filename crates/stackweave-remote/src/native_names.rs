@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use stackweave_core::{CodeAddress, FrameNames, Module, ModuleList, NoNames, RawFrame, SourceLocation};
 use stackweave_profile::{Frame, Resolver};
-use stackweave_symbolize::Options;
+use stackweave_symbolize::SymbolizerOptions;
 
 use crate::maps;
 use crate::modules::{Modules, RemoteModule};
@@ -20,7 +20,7 @@ pub(crate) fn name(
     addresses: &[CodeAddress],
     modules: &Modules,
     process: Process,
-    options: Options,
+    options: SymbolizerOptions,
 ) -> Vec<NamedFrames> {
     let files = modules.as_slice().iter().filter(|module| !is_kernels(module)).map(openable);
     let files = KnownModules(ModuleList::new(files.collect()));
@@ -114,7 +114,7 @@ impl KernelModule {
         let moved = |address: u64| address.wrapping_add(distance);
         let here = Module { start, end: moved(there.end), bias: moved(there.bias), ..there.clone() };
         Some(Self {
-            resolver: Resolver::new(Options::default()),
+            resolver: Resolver::new(SymbolizerOptions::default()),
             here: KnownModules(ModuleList::new(vec![here])),
             distance,
         })

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The options of reading a process, and a limit of its time.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Options {
+pub struct InspectionOptions {
     /// Whether Python frames are read.
     pub python: bool,
     /// Whether native frames are read.
@@ -14,16 +14,16 @@ pub struct Options {
     /// meanwhile.
     pub stop_timeout: Duration,
     /// The naming of native frames.
-    pub symbolize: stackweave_symbolize::Options,
+    pub symbolize: stackweave_symbolize::SymbolizerOptions,
 }
 
-impl Default for Options {
+impl Default for InspectionOptions {
     fn default() -> Self {
         Self {
             python: true,
             native: true,
             stop_timeout: Duration::from_millis(500),
-            symbolize: stackweave_symbolize::Options::default(),
+            symbolize: stackweave_symbolize::SymbolizerOptions::default(),
         }
     }
 }

@@ -22,11 +22,11 @@ pub(crate) struct StoppedProcess {
 #[derive(Debug)]
 pub(crate) struct SeizedThread {
     pub(crate) task: Task,
-    progress: Progress,
+    progress: StopProgress,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Progress {
+enum StopProgress {
     Interrupted,
     Stopped(c_int),
     Gone,
@@ -34,7 +34,7 @@ enum Progress {
 
 impl SeizedThread {
     pub(crate) fn is_stopped(&self) -> bool {
-        matches!(self.progress, Progress::Stopped(_))
+        matches!(self.progress, StopProgress::Stopped(_))
     }
 }
 
@@ -47,7 +47,7 @@ impl StoppedProcess {
         while stopped.seize_new(process)? {
             stopped.wait(process, stop_timeout);
         }
-        stopped.threads.retain(|_, thread| thread.progress != Progress::Gone);
+        stopped.threads.retain(|_, thread| thread.progress != StopProgress::Gone);
         if stopped.threads.is_empty() { Err(InspectionError::NoProcess(process.number)) } else { Ok(stopped) }
     }
 
@@ -71,15 +71,15 @@ impl StoppedProcess {
         let mut interrupted = Vec::with_capacity(new.len());
         for task in new {
             let progress = match ptrace::seize(task.number) {
-                Ok(()) => Progress::Interrupted,
-                Err(libc::ESRCH) => Progress::Gone,
+                Ok(()) => StopProgress::Interrupted,
+                Err(libc::ESRCH) => StopProgress::Gone,
                 // A thread that has ended, while its process has not, cannot be seized either.
                 Err(libc::EPERM) if process.task(task.number).is_none_or(|task| matches!(task.state, 'Z' | 'X')) => {
-                    Progress::Gone
+                    StopProgress::Gone
                 }
                 Err(error) => return Err(process.trace_error(error)),
             };
-            if progress == Progress::Interrupted {
+            if progress == StopProgress::Interrupted {
                 interrupted.push(task.number);
             }
             self.threads.insert(task.number, SeizedThread { task, progress });
@@ -98,18 +98,18 @@ impl StoppedProcess {
         let mut pause = Duration::from_micros(10);
         loop {
             let mut waiting =
-                self.threads.values_mut().filter(|thread| thread.progress == Progress::Interrupted).peekable();
+                self.threads.values_mut().filter(|thread| thread.progress == StopProgress::Interrupted).peekable();
             if waiting.peek().is_none() {
                 return;
             }
             for thread in waiting {
                 thread.progress = match ptrace::stop_status(thread.task.number) {
-                    StopStatus::Running => Progress::Interrupted,
-                    StopStatus::Stopped(signal) => Progress::Stopped(signal),
-                    StopStatus::Gone => Progress::Gone,
+                    StopStatus::Running => StopProgress::Interrupted,
+                    StopStatus::Stopped(signal) => StopProgress::Stopped(signal),
+                    StopStatus::Gone => StopProgress::Gone,
                 };
             }
-            if self.threads.values().all(|thread| thread.progress != Progress::Interrupted) {
+            if self.threads.values().all(|thread| thread.progress != StopProgress::Interrupted) {
                 return;
             }
             if Instant::now() >= end {
@@ -122,10 +122,10 @@ impl StoppedProcess {
 
     /// Updates the states of threads that have not stopped.
     fn update_unstopped(&mut self, process: Process) {
-        for thread in self.threads.values_mut().filter(|thread| thread.progress == Progress::Interrupted) {
+        for thread in self.threads.values_mut().filter(|thread| thread.progress == StopProgress::Interrupted) {
             match process.task(thread.task.number) {
                 Some(task) => thread.task.state = task.state,
-                None => thread.progress = Progress::Gone,
+                None => thread.progress = StopProgress::Gone,
             }
         }
     }
@@ -133,14 +133,14 @@ impl StoppedProcess {
     fn release(&mut self) {
         for (number, thread) in &mut self.threads {
             // An interrupted thread may have stopped meanwhile.
-            if thread.progress == Progress::Interrupted
+            if thread.progress == StopProgress::Interrupted
                 && let StopStatus::Stopped(signal) = ptrace::stop_status(*number)
             {
-                thread.progress = Progress::Stopped(signal);
+                thread.progress = StopProgress::Stopped(signal);
             }
-            if let Progress::Stopped(signal) = thread.progress {
+            if let StopProgress::Stopped(signal) = thread.progress {
                 let _ = ptrace::let_go(*number, signal);
-                thread.progress = Progress::Gone;
+                thread.progress = StopProgress::Gone;
             }
         }
     }

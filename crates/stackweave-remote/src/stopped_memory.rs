@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use stackweave_unwind::stepping::ReadMemory;
 
-use crate::memory::ProcessMemory;
+use crate::memory::RemoteMemory;
 
 /// The size of a block; a power of two.
 const BLOCK: u64 = 16 << 10;
@@ -13,13 +13,13 @@ const PAGE: u64 = 4 << 10;
 /// The memory that was read so far. It is valid only while the process is stopped.
 #[derive(Debug)]
 pub(crate) struct StoppedMemory {
-    memory: ProcessMemory,
+    memory: RemoteMemory,
     blocks: HashMap<u64, Option<Box<[u8]>>>,
 }
 
 impl StoppedMemory {
     pub(crate) fn of(process: u32) -> Self {
-        Self { memory: ProcessMemory::of(process), blocks: HashMap::new() }
+        Self { memory: RemoteMemory::of(process), blocks: HashMap::new() }
     }
 
     /// Returns the block that contains `address`: a large one, or a page if the large one cannot be read
@@ -56,7 +56,7 @@ impl ReadMemory for StoppedMemory {
     }
 }
 
-fn read(memory: ProcessMemory, address: u64, length: u64) -> Option<Box<[u8]>> {
+fn read(memory: RemoteMemory, address: u64, length: u64) -> Option<Box<[u8]>> {
     let mut bytes = vec![0; usize::try_from(length).ok()?];
     memory.read(address, &mut bytes)?;
     Some(bytes.into())

@@ -15,7 +15,7 @@ pub(crate) const MAX_FRAMES: usize = 1 << 16;
 
 /// A native stack, innermost first.
 #[derive(Clone, Debug)]
-pub(crate) struct NativeStack {
+pub(crate) struct RemoteNativeStack {
     pub(crate) addresses: Vec<CodeAddress>,
     pub(crate) stack_pointers: Vec<StackPointer>,
     pub(crate) stop: StopReason,
@@ -29,17 +29,18 @@ pub(crate) struct NativeWalk<'a> {
 
 /// A frame: its address, and its known registers.
 #[derive(Clone, Copy, Debug)]
-struct Frame {
+struct RemoteFrame {
     address: CodeAddress,
     registers: Registers,
 }
 
 impl NativeWalk<'_> {
     /// Returns the stack of a thread with these registers.
-    pub(crate) fn walk(&mut self, registers: &Registers) -> NativeStack {
-        let mut stack = NativeStack { addresses: Vec::new(), stack_pointers: Vec::new(), stop: StopReason::DepthLimit };
+    pub(crate) fn walk(&mut self, registers: &Registers) -> RemoteNativeStack {
+        let mut stack =
+            RemoteNativeStack { addresses: Vec::new(), stack_pointers: Vec::new(), stop: StopReason::DepthLimit };
         let address = CodeAddress::instruction_pointer(registers.pc());
-        let mut frame = Frame { address, registers: *registers };
+        let mut frame = RemoteFrame { address, registers: *registers };
         while stack.addresses.len() < MAX_FRAMES {
             stack.addresses.push(frame.address);
             stack.stack_pointers.push(StackPointer(frame.registers.sp()));
@@ -54,7 +55,7 @@ impl NativeWalk<'_> {
         stack
     }
 
-    fn step(&mut self, frame: &Frame) -> Result<Frame, StopReason> {
+    fn step(&mut self, frame: &RemoteFrame) -> Result<RemoteFrame, StopReason> {
         let stepped = match self.step_by_entry(frame) {
             Err(reason @ (StopReason::NoModule | StopReason::NoUnwindEntry)) => {
                 let modules = self.modules;
@@ -68,11 +69,11 @@ impl NativeWalk<'_> {
         if !stepped.is_signal_frame && registers.sp() < frame.registers.sp().saturating_add(8) {
             return Err(StopReason::BadMemory);
         }
-        Ok(Frame { address: stepped.address(), registers })
+        Ok(RemoteFrame { address: stepped.address(), registers })
     }
 
     /// Takes a step by the unwind entry that covers the frame's code.
-    fn step_by_entry(&mut self, frame: &Frame) -> Result<Stepped, StopReason> {
+    fn step_by_entry(&mut self, frame: &RemoteFrame) -> Result<Stepped, StopReason> {
         let pc = frame.address.lookup();
         let module = self.modules.find(pc).ok_or(StopReason::NoModule)?;
         let table = module.image.unwind_table().ok_or(StopReason::NoUnwindEntry)?;
@@ -115,7 +116,7 @@ mod tests {
                     let stack = walk.walk(&Registers::partial(pc, sp, fp));
                     assert_eq!(stack.addresses.len(), 1, "{pc:x} {sp:x} {fp:x}");
                     let registers = Registers::partial(pc, sp, fp);
-                    let caller = Frame { address: CodeAddress::return_address(pc), registers };
+                    let caller = RemoteFrame { address: CodeAddress::return_address(pc), registers };
                     assert!(walk.step(&caller).is_err(), "{pc:x} {sp:x} {fp:x}");
                 }
             }

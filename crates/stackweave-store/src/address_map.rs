@@ -1,6 +1,6 @@
 //! A map from addresses of objects to numbers, shared by all threads.
 //!
-//! Each address gets a slot and keeps it: slots of the [`Cascade`] are claimed and never released. The hash of an
+//! Each address gets a slot and keeps it: slots of the [`GrowingTable`] are claimed and never released. The hash of an
 //! address names the slot to check first. Nearly always the address has that slot or another one in the same cache
 //! line, so a lookup is one multiplication and one cache line, and does not depend on the previous lookup.
 //!
@@ -11,7 +11,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::cascade::Cascade;
+use crate::growing_table::GrowingTable;
 use crate::lazy_block::ZeroIsValid;
 
 /// Two cache lines. The second is checked when the first is full.
@@ -53,7 +53,7 @@ type Bucket = [Slot; SLOTS];
 /// For an address that no other thread inserts or removes at the same time, the map behaves like any other map.
 #[derive(Debug)]
 pub struct AddressMap {
-    cascade: Cascade<Bucket, FIRST_BUCKETS, MORE_TABLES>,
+    table: GrowingTable<Bucket, FIRST_BUCKETS, MORE_TABLES>,
     addresses: AtomicU32,
     inserted: AtomicU64,
     removed: AtomicU64,
@@ -79,7 +79,7 @@ impl AddressMap {
     /// Creates an empty map, which needs no memory yet.
     pub const fn new() -> Self {
         Self {
-            cascade: Cascade::new(),
+            table: GrowingTable::new(),
             addresses: AtomicU32::new(0),
             inserted: AtomicU64::new(0),
             removed: AtomicU64::new(0),
@@ -90,7 +90,7 @@ impl AddressMap {
     /// Returns the value of an address. Address 0 has none.
     #[inline]
     pub fn get(&self, address: u64) -> Option<u32> {
-        let slots = self.cascade.first_table()?.as_flattened();
+        let slots = self.table.first_table()?.as_flattened();
         let home = home(hash(address));
         for step in 0..SLOTS_IN_LINE {
             let slot = &slots[(home ^ step) % slots.len()];
@@ -141,7 +141,7 @@ impl AddressMap {
             addresses: self.addresses.load(Ordering::Relaxed),
             removed,
             refused: self.refused.load(Ordering::Relaxed),
-            mapped_bytes: self.cascade.mapped_bytes(),
+            mapped_bytes: self.table.mapped_bytes(),
         }
     }
 
@@ -149,7 +149,7 @@ impl AddressMap {
     #[inline(never)]
     fn find(&self, address: u64) -> Option<&Slot> {
         let hash = hash(address);
-        for slot in self.cascade.mapped(bucket_hash(hash)).flat_map(|bucket| slots(bucket, hash)) {
+        for slot in self.table.mapped(bucket_hash(hash)).flat_map(|bucket| slots(bucket, hash)) {
             match slot.address.load(Ordering::Relaxed) {
                 0 => return None,
                 owner if owner == address => return Some(slot),
@@ -161,7 +161,7 @@ impl AddressMap {
 
     fn find_or_claim(&self, address: u64) -> Option<&Slot> {
         let hash = hash(address);
-        self.cascade.mapping(bucket_hash(hash)).flat_map(|bucket| slots(bucket, hash)).find(|slot| {
+        self.table.mapping(bucket_hash(hash)).flat_map(|bucket| slots(bucket, hash)).find(|slot| {
             let mut owner = slot.address.load(Ordering::Relaxed);
             if owner == 0 {
                 match slot.address.compare_exchange(0, address, Ordering::Relaxed, Ordering::Relaxed) {
@@ -274,7 +274,7 @@ mod tests {
     }
 
     fn is_home(map: &AddressMap, address: u64) -> bool {
-        let slots = map.cascade.first_table().unwrap().as_flattened();
+        let slots = map.table.first_table().unwrap().as_flattened();
         let slot = &slots[home(hash(address)) % slots.len()];
         slot.address.load(Ordering::Relaxed) == address
     }
@@ -293,7 +293,7 @@ mod tests {
             assert!((1..).zip(addresses()).all(|(value, address)| map.get(address) == Some(value)));
             let at_home = addresses().filter(|address| is_home(&map, *address)).count();
             assert!(at_home > 4500, "{at_home} of 8000, {stride} bytes apart");
-            let in_later_tables = map.cascade.mapped(0).skip(1).count();
+            let in_later_tables = map.table.mapped(0).skip(1).count();
             assert!(in_later_tables <= 2, "{in_later_tables} tables more, {stride} bytes apart");
         }
     }

@@ -1,6 +1,6 @@
 //! From a blob's hash to its id, shared by all threads.
 //!
-//! A [`Cascade`] whose slots are one word each: part of the hash, and the id. So a slot is either free or
+//! A [`GrowingTable`] whose slots are one word each: part of the hash, and the id. So a slot is either free or
 //! complete. The caller decides by the bytes whether it is the right blob.
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use stackweave_core::BlobId;
 
-use crate::cascade::Cascade;
+use crate::growing_table::GrowingTable;
 use crate::lazy_block::ZeroIsValid;
 
 /// A cache line.
@@ -29,17 +29,17 @@ unsafe impl ZeroIsValid for Bucket {}
 
 #[derive(Debug)]
 pub(crate) struct BlobIndex {
-    cascade: Cascade<Bucket, FIRST_BUCKETS, MORE_TABLES>,
+    table: GrowingTable<Bucket, FIRST_BUCKETS, MORE_TABLES>,
 }
 
 impl BlobIndex {
     pub(crate) const fn new() -> Self {
-        Self { cascade: Cascade::new() }
+        Self { table: GrowingTable::new() }
     }
 
     /// Returns the id of the blob with this hash for which `is_match` returns true.
     pub(crate) fn find(&self, hash: u64, is_match: impl Fn(BlobId) -> bool) -> Option<BlobId> {
-        for slot in self.cascade.mapped(hash).flat_map(|bucket| &bucket.0) {
+        for slot in self.table.mapped(hash).flat_map(|bucket| &bucket.0) {
             // Acquire: a thread that gets the id sees what was written before, the blob's bytes.
             let word = slot.load(Ordering::Acquire);
             if word == 0 {
@@ -63,7 +63,7 @@ impl BlobIndex {
         is_match: impl Fn(BlobId) -> bool,
         mut new_id: impl FnMut() -> Option<BlobId>,
     ) -> Option<BlobId> {
-        for slot in self.cascade.mapping(hash).flat_map(|bucket| &bucket.0) {
+        for slot in self.table.mapping(hash).flat_map(|bucket| &bucket.0) {
             let mut word = slot.load(Ordering::Acquire);
             if word == 0 {
                 let id = new_id()?;
@@ -81,7 +81,7 @@ impl BlobIndex {
     }
 
     pub(crate) fn mapped_bytes(&self) -> usize {
-        self.cascade.mapped_bytes()
+        self.table.mapped_bytes()
     }
 }
 

@@ -1,6 +1,6 @@
 //! From a stack's hash to its id, shared by all threads.
 //!
-//! A [`Cascade`], so that no thread blocks and no entry moves.
+//! A [`GrowingTable`], so that no thread blocks and no entry moves.
 //!
 //! A stack that was added early, as frequent ones are, is found in one or two adjacent cache lines; one that was
 //! added after a million others, in five times as many. A per-thread cache in front of the index was measured: it
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use stackweave_core::StackId;
 
-use crate::cascade::Cascade;
+use crate::growing_table::GrowingTable;
 use crate::lazy_block::ZeroIsValid;
 use crate::stack_hash::StackHash;
 
@@ -40,18 +40,18 @@ unsafe impl ZeroIsValid for Bucket {}
 
 #[derive(Debug)]
 pub(crate) struct StackIndex {
-    cascade: Cascade<Bucket, FIRST_BUCKETS, MORE_TABLES>,
+    table: GrowingTable<Bucket, FIRST_BUCKETS, MORE_TABLES>,
 }
 
 impl StackIndex {
     pub(crate) const fn new() -> Self {
-        Self { cascade: Cascade::new() }
+        Self { table: GrowingTable::new() }
     }
 
     /// Returns the id of the stack with this hash.
     #[inline]
     pub(crate) fn find(&self, hash: StackHash) -> Option<StackId> {
-        for bucket in self.cascade.mapped(hash.bucket) {
+        for bucket in self.table.mapped(hash.bucket) {
             for (kept, id) in bucket.hashes.iter().zip(&bucket.ids) {
                 if kept.load(Ordering::Relaxed) == hash.kept {
                     // Acquire: a thread that gets the id sees what was written before, the stack's nodes.
@@ -68,11 +68,11 @@ impl StackIndex {
     /// Stores `id` as the id of the stack with this hash, unless another thread was first. Returns the stored id;
     /// `None` if there is no memory.
     pub(crate) fn add(&self, hash: StackHash, id: StackId) -> Option<StackId> {
-        self.cascade.mapping(hash.bucket).find_map(|bucket| bucket.find_or_add(hash.kept, id))
+        self.table.mapping(hash.bucket).find_map(|bucket| bucket.find_or_add(hash.kept, id))
     }
 
     pub(crate) fn mapped_bytes(&self) -> usize {
-        self.cascade.mapped_bytes()
+        self.table.mapped_bytes()
     }
 }
 
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn a_slot_of_a_stopped_claimer_is_used() {
         let index = StackIndex::new();
-        let bucket = index.cascade.mapping(5).next().unwrap();
+        let bucket = index.table.mapping(5).next().unwrap();
         bucket.hashes[0].store(hash(1).kept, Ordering::Relaxed);
         assert_eq!(index.find(hash(1)), None);
         assert_eq!(index.add(hash(2), id(2)), Some(id(2)));

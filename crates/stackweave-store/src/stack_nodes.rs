@@ -21,7 +21,7 @@ const FRAME_SHIFT: u32 = 32;
 
 /// The ids of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Run {
+pub(crate) struct IdRun {
     pub(crate) first: StackId,
     pub(crate) last: StackId,
 }
@@ -41,7 +41,7 @@ impl StackNodes {
 
     /// Adds a run of nodes for these frames, innermost first, called from `callers`. Returns its ids; `None` if
     /// there is no memory, no id left, or no frame.
-    pub(crate) fn add(&self, frames: &[RawFrame], callers: StackId) -> Option<Run> {
+    pub(crate) fn add(&self, frames: &[RawFrame], callers: StackId) -> Option<IdRun> {
         // Get the numbers first: a thread that fails here has allocated no id.
         frames.iter().try_for_each(|frame| self.frames.number(*frame).map(|_| ()))?;
         let length = u32::try_from(frames.len()).ok().filter(|length| *length > 0)?;
@@ -52,11 +52,11 @@ impl StackNodes {
             self.nodes.get(number)?.store(flag | frame | u64::from(above), Ordering::Relaxed);
             (above, flag) = (number, 0);
         }
-        Some(Run { first: StackId::new(first)?, last: StackId::new(above)? })
+        Some(IdRun { first: StackId::new(first)?, last: StackId::new(above)? })
     }
 
     /// Frees a run whose ids no other thread has seen.
-    pub(crate) fn free(&self, run: Run) {
+    pub(crate) fn free(&self, run: IdRun) {
         for number in run.first.get()..=run.last.get() {
             if let Some(node) = self.nodes.get(number) {
                 node.store(0, Ordering::Relaxed);

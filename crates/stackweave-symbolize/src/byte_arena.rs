@@ -7,14 +7,14 @@ use stackweave_files::MappedFile;
 
 /// Bytes of a file: mapped, or extracted from it.
 #[derive(Clone, Debug)]
-pub(crate) enum Bytes {
+pub(crate) enum FileBytes {
     /// A file's bytes.
     Mapped(Arc<MappedFile>),
     /// Decompressed, or read from memory.
     Owned(Arc<[u8]>),
 }
 
-impl Deref for Bytes {
+impl Deref for FileBytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -31,10 +31,10 @@ pub(crate) struct Arena<T> {
     first: Link<T>,
 }
 
-type Link<T> = OnceLock<Box<Node<T>>>;
+type Link<T> = OnceLock<Box<ArenaNode<T>>>;
 
 #[derive(Debug)]
-struct Node<T> {
+struct ArenaNode<T> {
     value: T,
     next: Link<T>,
 }
@@ -47,7 +47,7 @@ impl<T> Arena<T> {
     /// Appends `value`, which remains at its address.
     pub(crate) fn push(&self, value: T) -> &T {
         let mut link = &self.first;
-        let mut node = Box::new(Node { value, next: OnceLock::new() });
+        let mut node = Box::new(ArenaNode { value, next: OnceLock::new() });
         loop {
             match link.set(node) {
                 Ok(()) => break,
@@ -90,7 +90,7 @@ mod tests {
         let arena = Arena::new();
         let mut link = &arena.first;
         for index in 0..200_000 {
-            link = &link.get_or_init(|| Box::new(Node { value: index, next: OnceLock::new() })).next;
+            link = &link.get_or_init(|| Box::new(ArenaNode { value: index, next: OnceLock::new() })).next;
         }
         drop(arena);
     }

@@ -8,22 +8,22 @@ use std::sync::Arc;
 use object::{Object as _, ObjectSection as _};
 use stackweave_core::Module;
 
-use crate::byte_arena::Bytes;
+use crate::byte_arena::FileBytes;
 use crate::debug_link::{AltLink, DebugLink, alt_file_candidates, debug_file_candidates};
 use crate::debuginfod::Debuginfod;
 use crate::dwarf;
 use crate::elf::{Elf, ElfImage};
-use crate::options::Options;
+use crate::options::SymbolizerOptions;
 
 /// The folders to search.
 #[derive(Debug)]
 pub(crate) struct SearchPaths {
-    pub(crate) options: Options,
+    pub(crate) options: SymbolizerOptions,
     debuginfod: Option<Debuginfod>,
 }
 
 impl SearchPaths {
-    pub(crate) fn new(options: Options) -> Self {
+    pub(crate) fn new(options: SymbolizerOptions) -> Self {
         let debuginfod = if options.debuginfod { Debuginfod::from_environment() } else { None };
         Self { options, debuginfod }
     }
@@ -104,5 +104,5 @@ pub(crate) fn read_from_memory(module: &Module) -> Option<ElfImage> {
     let length = module.end.checked_sub(module.start).filter(|length| *length <= LARGEST)?;
     let mut bytes = vec![0; usize::try_from(length).ok()?];
     File::open("/proc/self/mem").ok()?.read_exact_at(&mut bytes, module.start).ok()?;
-    ElfImage::parse(Bytes::Owned(bytes.into()))
+    ElfImage::parse(FileBytes::Owned(bytes.into()))
 }

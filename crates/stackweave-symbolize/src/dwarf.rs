@@ -9,7 +9,7 @@ use gimli::{DwLang, EndianSlice, LittleEndian, Section as _, SectionId};
 use object::{Object as _, ObjectSection as _};
 use self_cell::self_cell;
 
-use crate::byte_arena::{Arena, Bytes};
+use crate::byte_arena::{Arena, FileBytes};
 use crate::elf;
 use crate::partial_units;
 use crate::split_dwarf::SplitFiles;
@@ -37,7 +37,7 @@ pub(crate) struct Dwarf {
 
 self_cell!(
     struct Parsed {
-        owner: Arena<Bytes>,
+        owner: Arena<FileBytes>,
 
         #[not_covariant]
         dependent: ParsedDwarf,
@@ -60,7 +60,7 @@ impl fmt::Debug for ParsedDwarf<'_> {
 impl Dwarf {
     /// Opens the debug information in `file`, with `supplement` for what it shares with other files. `None` if
     /// there is none, or it is malformed. `package` is the path of split debug information beside the file.
-    pub(crate) fn open(file: Bytes, supplement: Option<Bytes>, package: Option<PathBuf>) -> Option<Self> {
+    pub(crate) fn open(file: FileBytes, supplement: Option<FileBytes>, package: Option<PathBuf>) -> Option<Self> {
         let parsed = Parsed::try_new(Arena::new(), |arena| {
             let mut dwarf = load(arena.push(file), arena).filter(has_units).ok_or(())?;
             // A supplement may contain only strings.
@@ -113,14 +113,14 @@ impl ParsedDwarf<'_> {
 }
 
 /// Loads the sections of debug information.
-fn load<'a>(bytes: &'a [u8], arena: &'a Arena<Bytes>) -> Option<gimli::Dwarf<Slice<'a>>> {
+fn load<'a>(bytes: &'a [u8], arena: &'a Arena<FileBytes>) -> Option<gimli::Dwarf<Slice<'a>>> {
     let elf = elf::parse(bytes)?;
     let section = |id: SectionId| {
         let mut data = elf::section(&elf, id.name(), arena);
         if id == SectionId::DebugAbbrev
             && let Some(changed) = partial_units::without_lines(data)
         {
-            data = arena.push(Bytes::Owned(changed.into()));
+            data = arena.push(FileBytes::Owned(changed.into()));
         }
         Ok::<_, ()>(EndianSlice::new(data, LittleEndian))
     };

@@ -9,7 +9,7 @@ use self_cell::self_cell;
 use stackweave_core::BuildId;
 use stackweave_files::MappedFile;
 
-use crate::byte_arena::{Arena, Bytes};
+use crate::byte_arena::{Arena, FileBytes};
 
 pub(crate) type Elf<'a> = ElfFile64<'a, Endianness>;
 
@@ -24,7 +24,7 @@ pub(crate) struct ElfImage(ParsedElf);
 
 self_cell!(
     struct ParsedElf {
-        owner: Bytes,
+        owner: FileBytes,
 
         #[not_covariant]
         dependent: Elf,
@@ -35,14 +35,14 @@ self_cell!(
 
 impl ElfImage {
     /// Parses `bytes`; `None` if they are not an ELF file for this kind of machine.
-    pub(crate) fn parse(bytes: Bytes) -> Option<Self> {
+    pub(crate) fn parse(bytes: FileBytes) -> Option<Self> {
         ParsedElf::try_new(bytes, |bytes| parse(bytes).ok_or(())).ok().map(Self)
     }
 
     /// Copies and parses the debug file at `path`, which other programs may change.
     pub(crate) fn open(path: &Path) -> Option<Self> {
         let file = MappedFile::open_copied(path).ok()?;
-        Self::parse(Bytes::Mapped(Arc::new(file)))
+        Self::parse(FileBytes::Mapped(Arc::new(file)))
     }
 
     /// Calls `look` with the parsed file.
@@ -51,7 +51,7 @@ impl ElfImage {
     }
 
     /// Returns the file's bytes.
-    pub(crate) fn bytes(&self) -> &Bytes {
+    pub(crate) fn bytes(&self) -> &FileBytes {
         self.0.borrow_owner()
     }
 
@@ -77,7 +77,7 @@ fn largest_decompressed(compressed: u64) -> u64 {
 }
 
 /// Returns a section's bytes, decompressed to `arena` if necessary; empty if the section does not exist.
-pub(crate) fn section<'a>(elf: &Elf<'a>, name: &str, arena: &'a Arena<Bytes>) -> &'a [u8] {
+pub(crate) fn section<'a>(elf: &Elf<'a>, name: &str, arena: &'a Arena<FileBytes>) -> &'a [u8] {
     let Some(section) = elf.section_by_name(name) else { return &[] };
     let Ok(data) = section.compressed_data() else { return &[] };
     if data.format == object::CompressionFormat::None {
@@ -87,7 +87,7 @@ pub(crate) fn section<'a>(elf: &Elf<'a>, name: &str, arena: &'a Arena<Bytes>) ->
         return &[];
     }
     match data.decompress() {
-        Ok(decompressed) => arena.push(Bytes::Owned(decompressed.into())),
+        Ok(decompressed) => arena.push(FileBytes::Owned(decompressed.into())),
         Err(_) => &[],
     }
 }

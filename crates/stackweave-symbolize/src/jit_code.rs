@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::perf_map::PerfMap;
 use crate::perf_map::jitdump::JitDump;
-use crate::resolved::{Frame, SymbolSource, Symbolized, UnresolvedReason};
+use crate::resolved::{ResolvedFrame, SymbolSource, Symbolized, UnresolvedReason};
 
 /// The maps of one process. They are read again when an address is not in them: such code is added and removed, so
 /// results are not stored.
@@ -57,8 +57,8 @@ impl JitCode {
     }
 }
 
-fn find(perf_map: &PerfMap, jit_dump: &JitDump, address: u64) -> Option<Frame> {
-    let mut frame = Frame { function: "".into(), file: None, line: None, column: None, is_inlined: false };
+fn find(perf_map: &PerfMap, jit_dump: &JitDump, address: u64) -> Option<ResolvedFrame> {
+    let mut frame = ResolvedFrame { function: "".into(), file: None, line: None, column: None, is_inlined: false };
     if let Some(symbol) = jit_dump.lookup(address) {
         (frame.function, frame.file, frame.line) = (symbol.name, symbol.file, symbol.line);
     } else {

@@ -9,7 +9,7 @@ use stackweave_core::Module;
 use crate::addr2line_child::{Addr2lineChild, ChildError, DEFAULT_DEADLINE, program::choose_program};
 use crate::debug_files::SearchPaths;
 use crate::module_file::ModuleFile;
-use crate::options::Mode;
+use crate::options::SymbolizeMode;
 use crate::resolved::{Resolved, SymbolSource, Symbolized, UnresolvedReason};
 
 /// A module that was used before.
@@ -19,7 +19,7 @@ pub(crate) struct KnownModule {
     file: Result<ModuleFile, UnresolvedReason>,
     /// The results, by stated address.
     resolved: Mutex<HashMap<u64, Arc<Resolved>>>,
-    /// The child for [`Mode::Addr2line`], once it has been needed.
+    /// The child for [`SymbolizeMode::Addr2line`], once it has been needed.
     child: Mutex<Option<Result<Addr2lineChild, ChildError>>>,
 }
 
@@ -70,7 +70,7 @@ impl KnownModule {
         search_paths: &SearchPaths,
     ) -> (ResolvedBatch, Option<ChildError>) {
         let (by_child, failure) = match (&self.file, search_paths.options.mode) {
-            (Ok(file), Mode::Addr2line) => self.query_child(file, wanted, search_paths),
+            (Ok(file), SymbolizeMode::Addr2line) => self.query_child(file, wanted, search_paths),
             _ => (Vec::new(), None),
         };
         let mut by_child = by_child.into_iter();
@@ -92,8 +92,8 @@ impl KnownModule {
             Err(reason) => return Symbolized::Unknown(*reason),
         };
         let resolve = || match search_paths.options.mode {
-            Mode::Fast | Mode::Addr2line => file.resolve(stated, search_paths),
-            Mode::Dladdr => file.resolve_exported(stated, search_paths),
+            SymbolizeMode::Fast | SymbolizeMode::Addr2line => file.resolve(stated, search_paths),
+            SymbolizeMode::Dladdr => file.resolve_exported(stated, search_paths),
         };
         guarded(resolve).unwrap_or(Symbolized::Unknown(UnresolvedReason::BadFile))
     }

@@ -16,7 +16,7 @@
 //! ```
 //!
 //! Sources, in order of preference: DWARF 2 to 5 (split, compressed, supplementary) in the file or in its debug
-//! file (by build id, by debug link, from a debuginfod server if [`Options::debuginfod`] allows it), `.symtab`,
+//! file (by build id, by debug link, from a debuginfod server if [`SymbolizerOptions::debuginfod`] allows it), `.symtab`,
 //! `.gnu_debugdata`, `.dynsym`, the start of the unwind entry; for addresses in no module, perf maps and jitdumps.
 //! Each result has its source, or the reason why there is none.
 //!
@@ -52,7 +52,7 @@ mod test_folder;
 mod without_threads;
 
 pub use jit_code::PerfMapHealth;
-pub use options::{MODE_VARIABLE, Mode, Options, UnknownMode};
-pub use resolved::{Frame, Resolved, SymbolSource, Symbolized, UnresolvedReason};
-pub use symbolizer::{Stats, Symbolizer};
+pub use options::{MODE_VARIABLE, SymbolizeMode, SymbolizerOptions, UnknownMode};
+pub use resolved::{Resolved, ResolvedFrame, SymbolSource, Symbolized, UnresolvedReason};
+pub use symbolizer::{Symbolizer, SymbolizerStats};
 pub use without_threads::WithoutThreads;

@@ -6,14 +6,14 @@ use std::sync::{Arc, OnceLock};
 use stackweave_core::{BuildId, Module};
 use stackweave_files::{FileIdentity, MappedFile};
 
-use crate::byte_arena::Bytes;
+use crate::byte_arena::FileBytes;
 use crate::debug_files::{self, DebugFiles, SearchPaths};
 use crate::demangle::{demangle, is_mangled};
 use crate::dwarf::{self, Dwarf, DwarfFrame};
 use crate::elf::{self, ElfImage};
 use crate::function_starts;
 use crate::mini_debug_info;
-use crate::resolved::{Frame, SymbolSource, Symbolized, UnresolvedReason};
+use crate::resolved::{ResolvedFrame, SymbolSource, Symbolized, UnresolvedReason};
 use crate::symbols::{self, SymbolIndex, TableKind};
 
 /// The file of one module.
@@ -118,7 +118,7 @@ impl ModuleFile {
                     self.symbol(stated, search_paths, &TABLES).map_or_else(|| self.unnamed(stated), |(name, _)| name)
                 }
             };
-            Frame {
+            ResolvedFrame {
                 function: function.into(),
                 file: frame.file.map(Arc::from),
                 line: frame.line,
@@ -228,12 +228,12 @@ fn package_path(path: &Path) -> PathBuf {
 fn open_checked(path: &Path, wanted: Option<&BuildId>) -> Result<(ElfImage, FileIdentity), UnresolvedReason> {
     let file = MappedFile::open(path).map_err(|_| UnresolvedReason::MissingFile)?;
     let identity = file.identity();
-    let image = ElfImage::parse(Bytes::Mapped(Arc::new(file))).ok_or(UnresolvedReason::BadFile)?;
+    let image = ElfImage::parse(FileBytes::Mapped(Arc::new(file))).ok_or(UnresolvedReason::BadFile)?;
     let is_another = wanted.is_some_and(|wanted| image.build_id().as_ref() != Some(wanted));
     if is_another { Err(UnresolvedReason::ChangedFile) } else { Ok((image, identity)) }
 }
 
 fn one_frame(function: String, source: SymbolSource) -> Symbolized {
-    let frame = Frame { function: function.into(), file: None, line: None, column: None, is_inlined: false };
+    let frame = ResolvedFrame { function: function.into(), file: None, line: None, column: None, is_inlined: false };
     Symbolized::Frames { frames: Box::new([frame]), source }
 }

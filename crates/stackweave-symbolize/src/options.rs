@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// The mode of resolving addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Mode {
+pub enum SymbolizeMode {
     /// By this crate, with all sources: the default.
     #[default]
     Fast,
@@ -18,8 +18,8 @@ pub enum Mode {
 /// The variable that sets the default mode.
 pub const MODE_VARIABLE: &str = "STACKWEAVE_SYMBOLIZE_MODE";
 
-impl Mode {
-    /// Returns the mode that `STACKWEAVE_SYMBOLIZE_MODE` names; [`Mode::Fast`] if it is not set.
+impl SymbolizeMode {
+    /// Returns the mode that `STACKWEAVE_SYMBOLIZE_MODE` names; [`SymbolizeMode::Fast`] if it is not set.
     pub fn from_environment() -> Result<Self, UnknownMode> {
         match std::env::var_os(MODE_VARIABLE) {
             Some(value) if !value.is_empty() => value.to_string_lossy().parse(),
@@ -28,7 +28,7 @@ impl Mode {
     }
 }
 
-impl FromStr for Mode {
+impl FromStr for SymbolizeMode {
     type Err = UnknownMode;
 
     fn from_str(name: &str) -> Result<Self, UnknownMode> {
@@ -49,9 +49,9 @@ pub struct UnknownMode(String);
 /// Options of the symbolizer. The default uses what is on this machine and queries no server.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Options {
+pub struct SymbolizerOptions {
     /// The mode of resolving addresses.
-    pub mode: Mode,
+    pub mode: SymbolizeMode,
     /// Folders with modules' files by name, for modules that are not at their own path: needed to resolve a
     /// recording from another machine.
     pub search_path: Vec<PathBuf>,
@@ -59,24 +59,24 @@ pub struct Options {
     pub debug_folders: Vec<PathBuf>,
     /// Whether the servers in `DEBUGINFOD_URLS` may be queried for debug files.
     pub debuginfod: bool,
-    /// The program for [`Mode::Addr2line`]; otherwise `STACKWEAVE_ADDR2LINE`, `TORCH_ADDR2LINE_BINARY`, or
+    /// The program for [`SymbolizeMode::Addr2line`]; otherwise `STACKWEAVE_ADDR2LINE`, `TORCH_ADDR2LINE_BINARY`, or
     /// `addr2line` on the path.
     pub addr2line: Option<PathBuf>,
     /// The process whose perf map and jitdump are read, for addresses in no module.
     pub perf_map_of: Option<u32>,
 }
 
-impl Options {
+impl SymbolizerOptions {
     /// Returns the default, with the mode that `STACKWEAVE_SYMBOLIZE_MODE` names.
     pub fn from_environment() -> Result<Self, UnknownMode> {
-        Ok(Self { mode: Mode::from_environment()?, ..Self::default() })
+        Ok(Self { mode: SymbolizeMode::from_environment()?, ..Self::default() })
     }
 }
 
-impl Default for Options {
+impl Default for SymbolizerOptions {
     fn default() -> Self {
         Self {
-            mode: Mode::Fast,
+            mode: SymbolizeMode::Fast,
             search_path: Vec::new(),
             debug_folders: vec![PathBuf::from("/usr/lib/debug")],
             debuginfod: false,
@@ -92,10 +92,10 @@ mod tests {
 
     #[test]
     fn modes_have_names_and_other_names_are_refused() {
-        assert_eq!("fast".parse(), Ok(Mode::Fast));
-        assert_eq!("addr2line".parse(), Ok(Mode::Addr2line));
-        assert_eq!("dladdr".parse(), Ok(Mode::Dladdr));
-        let error = "quick".parse::<Mode>().unwrap_err();
+        assert_eq!("fast".parse(), Ok(SymbolizeMode::Fast));
+        assert_eq!("addr2line".parse(), Ok(SymbolizeMode::Addr2line));
+        assert_eq!("dladdr".parse(), Ok(SymbolizeMode::Dladdr));
+        let error = "quick".parse::<SymbolizeMode>().unwrap_err();
         assert_eq!(error.to_string(), "unknown symbolize mode \"quick\": use fast, addr2line or dladdr");
     }
 }

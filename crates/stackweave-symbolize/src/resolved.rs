@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// One function at an address. If calls were inlined, there are several, innermost first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub struct Frame {
+pub struct ResolvedFrame {
     /// The function's name, demangled. `module+0xoffset` of its first instruction if it has no name.
     pub function: Arc<str>,
     /// The source file, with its folder as the compiler received it.
@@ -84,7 +84,7 @@ pub enum Symbolized {
     /// The frames, innermost first: at least one.
     Frames {
         /// All but the last one were inlined.
-        frames: Box<[Frame]>,
+        frames: Box<[ResolvedFrame]>,
         /// Their source.
         source: SymbolSource,
     },
@@ -106,7 +106,7 @@ pub struct Resolved {
 
 impl Resolved {
     /// Returns the frames, innermost first; none if the address is unknown.
-    pub fn frames(&self) -> &[Frame] {
+    pub fn frames(&self) -> &[ResolvedFrame] {
         match &self.symbolized {
             Symbolized::Frames { frames, .. } => frames,
             Symbolized::Unknown(_) => &[],

@@ -8,14 +8,14 @@ use addr2line::SplitDwarfLoad;
 use gimli::{DwarfPackage, EndianSlice, LittleEndian, SectionId};
 use stackweave_files::MappedFile;
 
-use crate::byte_arena::{Arena, Bytes};
+use crate::byte_arena::{Arena, FileBytes};
 use crate::dwarf::Slice;
 use crate::elf;
 
 /// The split files of a module, and the memory for their bytes.
 #[derive(Debug)]
 pub(crate) struct SplitFiles<'a> {
-    kept: &'a Arena<Bytes>,
+    kept: &'a Arena<FileBytes>,
     package_path: Option<PathBuf>,
     package: OnceCell<Option<DwarfPackage<Slice<'a>>>>,
 }
@@ -24,7 +24,7 @@ type Loaded<'a> = Option<Arc<gimli::Dwarf<Slice<'a>>>>;
 
 impl<'a> SplitFiles<'a> {
     /// Creates the split files of the program whose package, if it exists, is at `package_path`.
-    pub(crate) fn new(kept: &'a Arena<Bytes>, package_path: Option<PathBuf>) -> Self {
+    pub(crate) fn new(kept: &'a Arena<FileBytes>, package_path: Option<PathBuf>) -> Self {
         Self { kept, package_path, package: OnceCell::new() }
     }
 
@@ -55,7 +55,7 @@ impl<'a> SplitFiles<'a> {
     fn sections(&self, path: &Path) -> Option<impl Fn(SectionId) -> Slice<'a> + use<'a>> {
         let kept = self.kept;
         let file = MappedFile::open_copied(path).ok()?;
-        let elf = elf::parse(kept.push(Bytes::Mapped(Arc::new(file))))?;
+        let elf = elf::parse(kept.push(FileBytes::Mapped(Arc::new(file))))?;
         Some(move |id: SectionId| {
             let data = id.dwo_name().map_or(&[][..], |name| elf::section(&elf, name, kept));
             EndianSlice::new(data, LittleEndian)

@@ -10,7 +10,7 @@ use stackweave_core::{BuildId, CodeAddress, Module, ModuleList};
 use crate::debug_files::SearchPaths;
 use crate::jit_code::{JitCode, PerfMapHealth};
 use crate::known_module::{KnownModule, ResolvedBatch, WantedAddresses};
-use crate::options::Options;
+use crate::options::SymbolizerOptions;
 use crate::resolved::{Resolved, Symbolized, UnresolvedReason};
 use crate::without_threads::WithoutThreads;
 
@@ -22,7 +22,7 @@ pub struct Symbolizer {
     search_paths: SearchPaths,
     modules: Mutex<HashMap<ModuleKey, Arc<KnownModule>>>,
     jit_code: JitCode,
-    counters: Counters,
+    counters: SymbolizerCounters,
     child_error: Mutex<Option<String>>,
 }
 
@@ -32,7 +32,7 @@ type ModuleKey = (PathBuf, Option<BuildId>);
 /// Statistics of a symbolizer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Stats {
+pub struct SymbolizerStats {
     /// Number of requested addresses.
     pub addresses: u64,
     /// Number of distinct addresses that were looked up, and not known from before.
@@ -50,7 +50,7 @@ pub struct Stats {
 }
 
 #[derive(Debug, Default)]
-struct Counters {
+struct SymbolizerCounters {
     addresses: AtomicU64,
     looked_up: AtomicU64,
     modules: AtomicU64,
@@ -64,13 +64,13 @@ const WORTH_A_THREAD: usize = 8;
 
 impl Symbolizer {
     /// Creates a symbolizer with these options.
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: SymbolizerOptions) -> Self {
         let jit_code = JitCode::new(options.perf_map_of);
         Self {
             search_paths: SearchPaths::new(options),
             modules: Mutex::default(),
             jit_code,
-            counters: Counters::default(),
+            counters: SymbolizerCounters::default(),
             child_error: Mutex::default(),
         }
     }
@@ -110,17 +110,17 @@ impl Symbolizer {
     }
 
     /// Returns its statistics.
-    pub fn stats(&self) -> Stats {
+    pub fn stats(&self) -> SymbolizerStats {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let Counters { addresses, looked_up, modules, replaced, child_failures, unknown } = &self.counters;
-        let mut stats = Stats {
+        let SymbolizerCounters { addresses, looked_up, modules, replaced, child_failures, unknown } = &self.counters;
+        let mut stats = SymbolizerStats {
             addresses: read(addresses),
             looked_up: read(looked_up),
             modules: read(modules),
             replaced: read(replaced),
             child_failures: read(child_failures),
             perf_maps: self.jit_code.health(),
-            ..Stats::default()
+            ..SymbolizerStats::default()
         };
         for (total, counter) in stats.unknown.iter_mut().zip(unknown) {
             *total = read(counter);

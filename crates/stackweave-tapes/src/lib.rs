@@ -18,7 +18,7 @@ use stackweave_core::{
     CodeAddress, CodeId, EventKind, FrameNames, Module, ModuleList, Position, RawFrame, RawFrameKind, SourceLocation,
 };
 use stackweave_recording::events::{self, Allocator};
-use stackweave_recording::file::{Encoded, Encoder, End, EndReason, LossReason, Lost, Start};
+use stackweave_recording::file::{Encoded, Encoder, EndReason, LossReason, Lost, ProcessStart, SectionEnd};
 use stackweave_recording::read::RecordingSource;
 use stackweave_recording::{ProcessRecording, Recording};
 use stackweave_store::{StackTable, label, locate_label};
@@ -85,7 +85,7 @@ pub fn native(address: u64) -> RawFrame {
 }
 
 /// The thread and ticks of an event.
-pub type EventTime = (u32, u64);
+pub type TapeTime = (u32, u64);
 
 impl Default for Tape {
     fn default() -> Self {
@@ -96,11 +96,11 @@ impl Default for Tape {
 impl Tape {
     /// Creates the recording of process 1.
     pub fn new() -> Self {
-        Self::started(&Start { pid: 1, ..Start::default() })
+        Self::started(&ProcessStart { pid: 1, ..ProcessStart::default() })
     }
 
     /// Creates a recording with this header. Declares the kinds that every recorder has.
-    pub fn started(start: &Start) -> Self {
+    pub fn started(start: &ProcessStart) -> Self {
         let mut encoder = Encoder::new(&STACKS);
         let mut bytes = Vec::new();
         encoder.start(start, &mut bytes);
@@ -173,7 +173,7 @@ impl Tape {
     }
 
     /// Records an event. Stacks are words that [`stack_word`] returns, frames are the bits of raw frames.
-    pub fn event(&mut self, (thread, ticks): EventTime, kind: &EventKind, words: &[u64]) {
+    pub fn event(&mut self, (thread, ticks): TapeTime, kind: &EventKind, words: &[u64]) {
         let number = self.kind(kind);
         let buffer = self.words.entry(thread).or_default();
         buffer.push(ticks << 8 | number);
@@ -181,62 +181,62 @@ impl Tape {
     }
 
     /// Begins a span.
-    pub fn begin(&mut self, at: EventTime, frame: RawFrame) {
+    pub fn begin(&mut self, at: TapeTime, frame: RawFrame) {
         self.event(at, &events::BEGIN, &[frame.to_bits()]);
     }
 
     /// Begins a span at this stack, whose innermost frame is first.
-    pub fn begin_at(&mut self, at: EventTime, frame: RawFrame, stack: &[RawFrame]) {
+    pub fn begin_at(&mut self, at: TapeTime, frame: RawFrame, stack: &[RawFrame]) {
         self.event(at, &events::BEGIN_AT, &[frame.to_bits(), stack_word(stack)]);
     }
 
     /// Begins a span with details as JSON.
-    pub fn begin_with(&mut self, at: EventTime, frame: RawFrame, stack: &[RawFrame], details: &str) {
+    pub fn begin_with(&mut self, at: TapeTime, frame: RawFrame, stack: &[RawFrame], details: &str) {
         self.event(at, &events::BEGIN_WITH, &with_bytes(&[frame.to_bits(), stack_word(stack)], details));
     }
 
     /// Ends the innermost span.
-    pub fn end(&mut self, at: EventTime) {
+    pub fn end(&mut self, at: TapeTime) {
         self.event(at, &events::END, &[]);
     }
 
     /// Records an instant.
-    pub fn instant(&mut self, at: EventTime, frame: RawFrame, stack: &[RawFrame]) {
+    pub fn instant(&mut self, at: TapeTime, frame: RawFrame, stack: &[RawFrame]) {
         self.event(at, &events::INSTANT, &[frame.to_bits(), stack_word(stack)]);
     }
 
     /// Records an instant with details as JSON.
-    pub fn instant_with(&mut self, at: EventTime, frame: RawFrame, stack: &[RawFrame], details: &str) {
+    pub fn instant_with(&mut self, at: TapeTime, frame: RawFrame, stack: &[RawFrame], details: &str) {
         self.event(at, &events::INSTANT_WITH, &with_bytes(&[frame.to_bits(), stack_word(stack)], details));
     }
 
     /// Records the value of a counter.
-    pub fn counter(&mut self, at: EventTime, frame: RawFrame, value: f64) {
+    pub fn counter(&mut self, at: TapeTime, frame: RawFrame, value: f64) {
         self.event(at, &events::COUNTER, &[frame.to_bits(), value.to_bits()]);
     }
 
     /// Records a sample with this weight.
-    pub fn sample(&mut self, at: EventTime, stack: &[RawFrame], weight: i64) {
+    pub fn sample(&mut self, at: TapeTime, stack: &[RawFrame], weight: i64) {
         self.event(at, &events::SAMPLE, &[stack_word(stack), weight.cast_unsigned()]);
     }
 
     /// Records the allocation of a block.
-    pub fn allocate(&mut self, at: EventTime, (address, size): (u64, u64), stack: &[RawFrame]) {
+    pub fn allocate(&mut self, at: TapeTime, (address, size): (u64, u64), stack: &[RawFrame]) {
         self.event(at, &events::ALLOCATE, &[address, size, stack_word(stack)]);
     }
 
     /// Records the allocation of a block by this allocator.
-    pub fn allocate_by(&mut self, at: EventTime, by: Allocator, (address, size): (u64, u64), stack: &[RawFrame]) {
+    pub fn allocate_by(&mut self, at: TapeTime, by: Allocator, (address, size): (u64, u64), stack: &[RawFrame]) {
         self.event(at, &by.kind(), &[address, size, stack_word(stack)]);
     }
 
     /// Sets the tag of the thread's next allocations, or none.
-    pub fn tag(&mut self, at: EventTime, name: Option<&str>) {
+    pub fn tag(&mut self, at: TapeTime, name: Option<&str>) {
         self.event(at, &events::MEMORY_TAG, &[name.map_or(0, |name| span(name).to_bits())]);
     }
 
     /// Records the free of a block.
-    pub fn free(&mut self, at: EventTime, address: u64) {
+    pub fn free(&mut self, at: TapeTime, address: u64) {
         self.event(at, &events::FREE, &[address]);
     }
 
@@ -262,7 +262,7 @@ impl Tape {
     }
 
     /// Records that events of a thread were lost at this time.
-    pub fn lose(&mut self, (thread, ticks): EventTime) {
+    pub fn lose(&mut self, (thread, ticks): TapeTime) {
         self.flush(thread);
         let lost = Lost { reason: LossReason::ALL[0], count: 1, thread, first_ticks: ticks, last_ticks: ticks };
         self.encoder.lost(&lost, &mut self.bytes);
@@ -271,7 +271,7 @@ impl Tape {
     /// Returns the bytes of the file.
     pub fn bytes(mut self) -> Vec<u8> {
         self.write_all();
-        let end = End { events: 0, lost: 0, residual_ns: 0, reason: EndReason::ALL[0] };
+        let end = SectionEnd { events: 0, lost: 0, residual_ns: 0, reason: EndReason::ALL[0] };
         self.encoder.end(&end, &mut self.bytes);
         self.bytes
     }

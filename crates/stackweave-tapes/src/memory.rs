@@ -10,7 +10,7 @@ use stackweave_core::{EventKind, RawFrame};
 use stackweave_heap::{CallSite, Ledger, LedgerOptions};
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::events::{self, Allocator};
-use stackweave_recording::file::Start;
+use stackweave_recording::file::ProcessStart;
 
 use crate::{Tape, span, stack_word};
 
@@ -42,9 +42,9 @@ pub struct MemoryTape {
     last: u64,
 }
 
-pub fn header(options: &[(&str, &str)]) -> Start {
+pub fn header(options: &[(&str, &str)]) -> ProcessStart {
     let options = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    Start { pid: 7, options, ..Start::default() }
+    ProcessStart { pid: 7, options, ..ProcessStart::default() }
 }
 
 impl MemoryTape {
@@ -52,7 +52,7 @@ impl MemoryTape {
         Self::with(&header(&[("recorder", "memory"), ("memory.mode", "history")]), LedgerOptions::default())
     }
 
-    pub fn with(start: &Start, options: LedgerOptions) -> Self {
+    pub fn with(start: &ProcessStart, options: LedgerOptions) -> Self {
         let mut tape = Tape::started(start);
         tape.thread(RECORDER, 7, "stackweave");
         let ledgers = vec![(EventKind::OWN_DEVICE, Ledger::new(options))];

@@ -13,7 +13,7 @@ use stackweave_store::label;
 use crate::{Tape, stack_word, with_bytes};
 
 /// The phases of a process; a tick of its clock is a nanosecond.
-pub struct Phases {
+pub struct PhaseTape {
     pub tape: Tape,
     pub thread: u32,
 }
@@ -23,7 +23,7 @@ pub fn code(name: &str) -> RawFrame {
     label(name, "model.py", 10).unwrap()
 }
 
-impl Phases {
+impl PhaseTape {
     pub fn new() -> Self {
         Self::on(Tape::new())
     }

@@ -13,30 +13,30 @@ pub(crate) mod field_type {
 }
 
 /// The number of a field's type, and its name.
-type Field = (u8, &'static str);
+type PageField = (u8, &'static str);
 
 /// A kind of event: its name, the number of its role, and its fields with their types.
-pub(crate) struct EventKind {
+pub(crate) struct PageKind {
     pub(crate) name: &'static str,
     pub(crate) role: u8,
-    pub(crate) fields: &'static [Field],
+    pub(crate) fields: &'static [PageField],
 }
 
-const FRAME: Field = (field_type::FRAME, "frame");
-const STACK: Field = (field_type::STACK, "stack");
-const ADDRESS: Field = (field_type::ADDRESS, "address");
-const SIZE: Field = (field_type::UNSIGNED, "size");
-const DETAILS: Field = (field_type::BYTES, "details");
-const DEVICE: Field = (field_type::SIGNED, "device");
-const STREAM: Field = (field_type::UNSIGNED, "stream");
-const POOL: Field = (field_type::UNSIGNED, "pool");
-const FLAGS: Field = (field_type::UNSIGNED, "flags");
-const HOST: &[Field] = &[ADDRESS, SIZE, STACK, DEVICE, STREAM, POOL];
+const FRAME: PageField = (field_type::FRAME, "frame");
+const STACK: PageField = (field_type::STACK, "stack");
+const ADDRESS: PageField = (field_type::ADDRESS, "address");
+const SIZE: PageField = (field_type::UNSIGNED, "size");
+const DETAILS: PageField = (field_type::BYTES, "details");
+const DEVICE: PageField = (field_type::SIGNED, "device");
+const STREAM: PageField = (field_type::UNSIGNED, "stream");
+const POOL: PageField = (field_type::UNSIGNED, "pool");
+const FLAGS: PageField = (field_type::UNSIGNED, "flags");
+const HOST: &[PageField] = &[ADDRESS, SIZE, STACK, DEVICE, STREAM, POOL];
 
-const SNAPSHOT: Field = (field_type::UNSIGNED, "snapshot");
+const SNAPSHOT: PageField = (field_type::UNSIGNED, "snapshot");
 
 /// The totals of a recorder for a call site, a size, or all.
-const COUNTED: &[Field] = &unsigned([
+const COUNTED: &[PageField] = &unsigned([
     "allocations",
     "bytes",
     "live_blocks",
@@ -46,7 +46,7 @@ const COUNTED: &[Field] = &unsigned([
     "temporary",
     "temporary_bytes",
 ]);
-const USAGE: &[Field] = &joined::<14>(
+const USAGE: &[PageField] = &joined::<14>(
     &[
         STACK,
         (field_type::FRAME, "allocator"),
@@ -57,13 +57,13 @@ const USAGE: &[Field] = &joined::<14>(
     ],
     COUNTED,
 );
-const SIZES: &[Field] = &joined::<9>(&[SNAPSHOT, DEVICE, (field_type::UNSIGNED, "most")], COUNTED.split_at(6).0);
-const TOTAL: &[Field] = &joined::<14>(
+const SIZES: &[PageField] = &joined::<9>(&[SNAPSHOT, DEVICE, (field_type::UNSIGNED, "most")], COUNTED.split_at(6).0);
+const TOTAL: &[PageField] = &joined::<14>(
     &joined::<11>(&[SNAPSHOT, DEVICE, (field_type::TICKS, "peak_ago")], COUNTED),
     &unsigned(["frees", "unknown_frees", "replaced"]),
 );
 
-const fn unsigned<const N: usize>(names: [&'static str; N]) -> [Field; N] {
+const fn unsigned<const N: usize>(names: [&'static str; N]) -> [PageField; N] {
     let mut fields = [(field_type::UNSIGNED, ""); N];
     let mut place = 0;
     while place < N {
@@ -73,7 +73,7 @@ const fn unsigned<const N: usize>(names: [&'static str; N]) -> [Field; N] {
     fields
 }
 
-const fn joined<const N: usize>(first: &[Field], then: &[Field]) -> [Field; N] {
+const fn joined<const N: usize>(first: &[PageField], then: &[PageField]) -> [PageField; N] {
     assert!(first.len() + then.len() == N);
     let mut fields = [(0, ""); N];
     let mut place = 0;
@@ -84,12 +84,12 @@ const fn joined<const N: usize>(first: &[Field], then: &[Field]) -> [Field; N] {
     fields
 }
 
-const fn kind(name: &'static str, role: u8, fields: &'static [Field]) -> EventKind {
-    EventKind { name, role, fields }
+const fn kind(name: &'static str, role: u8, fields: &'static [PageField]) -> PageKind {
+    PageKind { name, role, fields }
 }
 
 /// All kinds; the number of each is its index and one.
-pub(crate) const KINDS: &[EventKind] = &[
+pub(crate) const KINDS: &[PageKind] = &[
     kind("begin", 1, &[FRAME]),
     kind("end", 2, &[]),
     kind("begin-at", 1, &[FRAME, STACK]),

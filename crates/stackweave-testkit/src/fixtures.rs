@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
 /// The callback that a fixture calls when its stack is built.
 pub type Callback = extern "C" fn(*mut c_void);
 /// A fixture that does nothing but call back.
-pub type Caller = unsafe extern "C" fn(Callback, *mut c_void);
+pub type CallingFixture = unsafe extern "C" fn(Callback, *mut c_void);
 /// A fixture that calls nothing.
 pub type Leaf = unsafe extern "C" fn(c_long, c_long) -> c_long;
 
@@ -62,7 +62,7 @@ unsafe extern "C" {
     pub fn sw_asm_stepped(a: c_long, b: c_long) -> c_long;
     pub fn sw_trapping_leaf(a: c_long, b: c_long) -> c_long;
     pub fn sw_call_leaf(leaf: Leaf, a: c_long) -> c_long;
-    pub fn sw_call_caller(caller: Caller, callback: Callback, data: *mut c_void);
+    pub fn sw_call_caller(caller: CallingFixture, callback: Callback, data: *mut c_void);
 
     pub fn sw_stepped_frames() -> c_long;
     pub fn sw_with_invalid_rbp(function: unsafe extern "C" fn() -> c_long) -> c_long;

@@ -2,7 +2,7 @@
 //!
 //! This is written from `docs/reference/format-recording.md` and uses none of the code that it tests.
 
-use crate::event_kinds::{EventKind, KINDS, field_type};
+use crate::event_kinds::{KINDS, PageKind, field_type};
 use crate::random::Random;
 
 /// Texts that terminals, spreadsheets, viewers and file systems may interpret as something other than text.
@@ -68,7 +68,7 @@ pub fn hostile_recording_with(seed: u64, options: &HostileOptions) -> Vec<u8> {
 pub fn hostile_recording_from(mut random: Random, options: &HostileOptions) -> Vec<u8> {
     let mut bytes = Vec::new();
     for section in 0..=random.below(2) {
-        let mut writer = Writer { random, options, section: 0, kinds: Vec::new(), ids: Ids::default() };
+        let mut writer = HostileWriter { random, options, section: 0, kinds: Vec::new(), ids: Ids::default() };
         writer.write_section(section, &mut bytes);
         random = writer.random;
     }
@@ -85,15 +85,15 @@ struct Ids {
     threads: Vec<u32>,
 }
 
-struct Writer<'o> {
+struct HostileWriter<'o> {
     random: Random,
     options: &'o HostileOptions,
     section: u32,
-    kinds: Vec<(u8, &'static EventKind)>,
+    kinds: Vec<(u8, &'static PageKind)>,
     ids: Ids,
 }
 
-impl Writer<'_> {
+impl HostileWriter<'_> {
     fn write_section(&mut self, place: usize, out: &mut Vec<u8>) {
         let start = self.start(place);
         self.section = crc32(&start);
@@ -313,7 +313,7 @@ impl Writer<'_> {
     }
 
     fn events(&mut self) -> Vec<u8> {
-        let mut present: Vec<(u8, &'static EventKind)> = self.kinds.clone();
+        let mut present: Vec<(u8, &'static PageKind)> = self.kinds.clone();
         while present.len() > 14 {
             present.remove(self.random.below(present.len()));
         }
@@ -336,7 +336,7 @@ impl Writer<'_> {
         out
     }
 
-    fn columns(&mut self, kind: &EventKind, rows: usize, out: &mut Vec<u8>) {
+    fn columns(&mut self, kind: &PageKind, rows: usize, out: &mut Vec<u8>) {
         for (of, _) in kind.fields.iter().filter(|(of, _)| *of != field_type::BYTES) {
             let values: Vec<u64> = (0..rows).map(|_| self.value(*of)).collect();
             put_raw(out, &values);

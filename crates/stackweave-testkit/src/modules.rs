@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// One loaded object.
 #[derive(Clone, Debug)]
-pub struct Module {
+pub struct MappedObject {
     /// Its path; empty for the program itself.
     pub path: String,
     /// The difference between its addresses in memory and in its file.
@@ -20,7 +20,7 @@ pub struct Module {
     pub segments: Vec<Range<u64>>,
 }
 
-impl Module {
+impl MappedObject {
     /// Returns whether the address is in this object.
     pub fn contains(&self, address: u64) -> bool {
         self.segments.iter().any(|segment| segment.contains(&address))
@@ -28,7 +28,7 @@ impl Module {
 }
 
 /// Returns every object that is loaded now.
-pub fn loaded() -> Vec<Module> {
+pub fn loaded() -> Vec<MappedObject> {
     let mut modules = Vec::new();
     // SAFETY: the callback gets the vector that it expects, and does not call the loader.
     unsafe { libc::dl_iterate_phdr(Some(take_module), (&raw mut modules).cast()) };
@@ -36,13 +36,13 @@ pub fn loaded() -> Vec<Module> {
 }
 
 /// Returns the object whose path contains `name`.
-pub fn named(name: &str) -> Option<Module> {
+pub fn named(name: &str) -> Option<MappedObject> {
     loaded().into_iter().find(|module| module.path.contains(name))
 }
 
 unsafe extern "C" fn take_module(info: *mut libc::dl_phdr_info, _: usize, modules: *mut c_void) -> c_int {
     // SAFETY: `loaded` passes its vector; the loader passes valid information for the length of this call.
-    let (modules, info) = unsafe { (&mut *modules.cast::<Vec<Module>>(), &*info) };
+    let (modules, info) = unsafe { (&mut *modules.cast::<Vec<MappedObject>>(), &*info) };
     // SAFETY: the loader's name is a C string, its header table has `dlpi_phnum` entries.
     let (path, headers) = unsafe {
         (CStr::from_ptr(info.dlpi_name), std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)))
@@ -58,7 +58,7 @@ unsafe extern "C" fn take_module(info: *mut libc::dl_phdr_info, _: usize, module
     else {
         return 0;
     };
-    modules.push(Module {
+    modules.push(MappedObject {
         path: path.to_string_lossy().into_owned(),
         bias: info.dlpi_addr,
         range: start..end,

@@ -58,7 +58,7 @@ pub fn with_handlers(signals: &[c_int], stack: SignalStack, mut handler: Handler
     for &signal in signals {
         set_handler(signal, handler);
     }
-    let actions: Vec<_> = signals.iter().map(|&signal| Action::install(signal, stack)).collect();
+    let actions: Vec<_> = signals.iter().map(|&signal| SignalAction::install(signal, stack)).collect();
     body();
     drop((actions, alternate));
     for &signal in signals {
@@ -75,12 +75,12 @@ pub fn in_handler(stack: SignalStack, inside: Handler<'_>) {
     });
 }
 
-struct Action {
+struct SignalAction {
     signal: c_int,
     old: libc::sigaction,
 }
 
-impl Action {
+impl SignalAction {
     fn install(signal: c_int, stack: SignalStack) -> Self {
         // SAFETY: an all-zero `sigaction` is valid (default action, empty mask).
         let (mut action, mut old): (libc::sigaction, libc::sigaction) = unsafe { (zeroed(), zeroed()) };
@@ -96,7 +96,7 @@ impl Action {
     }
 }
 
-impl Drop for Action {
+impl Drop for SignalAction {
     fn drop(&mut self) {
         // SAFETY: restores the previous action.
         unsafe { libc::sigaction(self.signal, &raw const self.old, std::ptr::null_mut()) };

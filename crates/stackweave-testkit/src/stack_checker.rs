@@ -17,7 +17,7 @@ pub struct StackChecker {
     failed_expected: Vec<CodeAddress>,
     our_pointers: Vec<StackPointer>,
     expected_pointers: Vec<StackPointer>,
-    failure: Option<Failure>,
+    failure: Option<StackMismatch>,
     accepted: &'static [StopReason],
     checks: usize,
     frames: usize,
@@ -32,7 +32,7 @@ struct OracleCheck {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Failure {
+struct StackMismatch {
     what: &'static str,
     oracle: &'static str,
     check: usize,
@@ -142,7 +142,7 @@ impl StackChecker {
         };
         if let (Some(index), None) = (wrong, self.failure) {
             let &OracleCheck { what, oracle, .. } = check;
-            self.failure = Some(Failure { what, oracle, check: self.checks, index, stop: captured.stop });
+            self.failure = Some(StackMismatch { what, oracle, check: self.checks, index, stop: captured.stop });
             self.failed_ours.extend_from_slice(ours);
             self.failed_expected.extend_from_slice(expected);
         }
@@ -160,7 +160,7 @@ impl StackChecker {
         self.checks += 1;
         self.frames += ours.len();
         if let (Some(index), None) = (wrong, self.failure) {
-            self.failure = Some(Failure { what, oracle: "the known stack", check: self.checks, index, stop });
+            self.failure = Some(StackMismatch { what, oracle: "the known stack", check: self.checks, index, stop });
             self.failed_ours.extend_from_slice(ours);
             self.failed_expected.extend_from_slice(expected);
         }
@@ -187,7 +187,7 @@ impl StackChecker {
     /// Describes the first check that failed.
     pub fn verdict(&self) -> Result<usize, String> {
         let Some(failure) = self.failure else { return Ok(self.checks) };
-        let Failure { what, oracle, check, index, stop } = failure;
+        let StackMismatch { what, oracle, check, index, stop } = failure;
         Err(format!(
             "{what}: check {check} of {} is not what {oracle} says (stopped: {stop})\n{}",
             self.checks,

@@ -7,10 +7,10 @@ use stackweave_core::{Call, CodeId};
 use stackweave_cpython::calls::{CallFrame, Entering, Leaving, Verdict};
 
 use crate::code_states::{CallTiming, CodeState, CodeStates};
-use crate::rules::count;
+use crate::limits::count;
 use crate::shadow_entry::{EntryKind, EntryStatus, INSIDE, ShadowEntry};
 use crate::sink::{Sink, TraceEvent};
-use crate::thread_stack::{EventWriter, RealFrame, ThreadStack};
+use crate::thread_stack::{EventWriter, RealFrame, TracedStack};
 
 /// Knows code objects.
 pub(crate) trait CodeLibrary {
@@ -32,8 +32,8 @@ pub(crate) trait CodeLibrary {
 
 /// The state of a thread in the middle of an event.
 #[derive(Debug)]
-pub(crate) struct Engine<'a, S, L> {
-    pub(crate) stack: &'a ThreadStack,
+pub(crate) struct CallEngine<'a, S, L> {
+    pub(crate) stack: &'a TracedStack,
     pub(crate) writer: EventWriter<'a, S>,
     pub(crate) codes: &'a CodeStates,
     pub(crate) library: &'a L,
@@ -45,7 +45,7 @@ pub(crate) struct Engine<'a, S, L> {
     pub(crate) shows_outer: bool,
 }
 
-impl<S: Sink, L: CodeLibrary> Engine<'_, S, L> {
+impl<S: Sink, L: CodeLibrary> CallEngine<'_, S, L> {
     /// Returns the number of a frame's function, and its state.
     fn function<F: CallFrame>(&self, frame: F) -> (u32, CodeState) {
         let Some(number) = self.library.number(frame.code()) else { return (0, CodeState::Excluded) };

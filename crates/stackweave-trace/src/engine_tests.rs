@@ -3,7 +3,7 @@
 use stackweave_cpython::calls::{Entering, Leaving, Verdict};
 
 use crate::fake_thread::{DESCRIBED, EXCLUDED, FakeFrame, FakeThread, GENERATORS, label_call};
-use crate::rules::Limits;
+use crate::limits::TraceLimits;
 use crate::sink::TraceEvent;
 
 fn call(fake: &FakeThread, address: u64, code: u32, caller: Option<FakeFrame>) -> FakeFrame {
@@ -14,7 +14,7 @@ fn call(fake: &FakeThread, address: u64, code: u32, caller: Option<FakeFrame>) -
 
 #[test]
 fn calls_that_are_open_at_the_first_event_are_recorded_at_any_depth() {
-    let fake = FakeThread::new(Limits::NONE);
+    let fake = FakeThread::new(TraceLimits::NONE);
     let mut caller = None;
     for depth in 1..=1000 {
         caller = Some(FakeFrame::new(depth * 64, 1).called_by(caller));
@@ -28,7 +28,7 @@ fn calls_that_are_open_at_the_first_event_are_recorded_at_any_depth() {
 #[test]
 fn calls_that_are_open_at_the_start_are_excluded_on_every_thread_if_requested() {
     for first_is_an_end in [false, true] {
-        let fake = FakeThread::new(Limits::NONE);
+        let fake = FakeThread::new(TraceLimits::NONE);
         fake.shows_outer.set(false);
         let main = FakeFrame::new(64, 1);
         let outer = FakeFrame::new(128, 2).called_by(Some(main));
@@ -47,7 +47,7 @@ fn calls_that_are_open_at_the_start_are_excluded_on_every_thread_if_requested() 
 
 #[test]
 fn the_first_event_may_be_an_end() {
-    let fake = FakeThread::new(Limits::NONE);
+    let fake = FakeThread::new(TraceLimits::NONE);
     let outer = FakeFrame::new(64, 1);
     fake.leave(Leaving::Return, FakeFrame::new(128, 2).called_by(Some(outer)));
     assert_eq!(fake.events(), [TraceEvent::Open, TraceEvent::Open, TraceEvent::Return]);
@@ -56,7 +56,7 @@ fn the_first_event_may_be_an_end() {
 
 #[test]
 fn missing_end_events_are_compensated() {
-    let fake = FakeThread::new(Limits::NONE);
+    let fake = FakeThread::new(TraceLimits::NONE);
     let outer = call(&fake, 64, 1, None);
     let inner = call(&fake, 128, 2, Some(outer));
     call(&fake, 192, 3, Some(inner));
@@ -69,7 +69,7 @@ fn missing_end_events_are_compensated() {
 
 #[test]
 fn greenlets_alternate_and_each_gets_its_stack_back() {
-    let fake = FakeThread::new(Limits::NONE);
+    let fake = FakeThread::new(TraceLimits::NONE);
     let main = call(&fake, 64, 1, None);
     let first = call(&fake, 128, 2, Some(main));
     fake.begin_span(7);
@@ -85,7 +85,7 @@ fn greenlets_alternate_and_each_gets_its_stack_back() {
 
 #[test]
 fn a_span_resumes_with_its_generator() {
-    let fake = FakeThread::new(Limits::NONE);
+    let fake = FakeThread::new(TraceLimits::NONE);
     let main = call(&fake, 64, 1, None);
     let generator = call(&fake, 128, GENERATORS, Some(main));
     fake.begin_span(7);
@@ -104,7 +104,7 @@ fn a_span_resumes_with_its_generator() {
 
 #[test]
 fn a_span_outlives_the_function_that_began_it() {
-    let fake = FakeThread::new(Limits::NONE);
+    let fake = FakeThread::new(TraceLimits::NONE);
     let main = call(&fake, 64, 1, None);
     let helper = call(&fake, 128, 2, Some(main));
     fake.begin_span(7);
@@ -122,7 +122,7 @@ fn a_span_outlives_the_function_that_began_it() {
 
 #[test]
 fn a_native_function_ends_with_the_frame_that_called_it() {
-    let fake = FakeThread::new(Limits::NONE);
+    let fake = FakeThread::new(TraceLimits::NONE);
     let main = call(&fake, 64, 1, None);
     fake.engine().enter_native(label_call(9), main);
     let inner = call(&fake, 128, 2, Some(main));
@@ -138,7 +138,7 @@ fn a_native_function_ends_with_the_frame_that_called_it() {
 
 #[test]
 fn an_excluded_function_is_disabled_and_its_callees_get_its_caller() {
-    let fake = FakeThread::new(Limits::NONE);
+    let fake = FakeThread::new(TraceLimits::NONE);
     let main = call(&fake, 64, 1, None);
     let hidden = FakeFrame::new(128, EXCLUDED).called_by(Some(main));
     assert_eq!(fake.enter(Entering::Call, hidden), Verdict::Disable);
@@ -153,7 +153,7 @@ fn an_excluded_function_is_disabled_and_its_callees_get_its_caller() {
 
 #[test]
 fn short_calls_are_excluded_unless_a_call_in_them_is_long() {
-    let fake = FakeThread::new(Limits { min_duration: 100, ..Limits::NONE });
+    let fake = FakeThread::new(TraceLimits { min_duration: 100, ..TraceLimits::NONE });
     let main = call(&fake, 64, 1, None);
     let short = call(&fake, 128, 2, Some(main));
     fake.leave(Leaving::Return, short);
@@ -172,7 +172,7 @@ fn short_calls_are_excluded_unless_a_call_in_them_is_long() {
 
 #[test]
 fn a_span_in_a_possibly_short_call_is_recorded_with_the_call() {
-    let fake = FakeThread::new(Limits { min_duration: 100, ..Limits::NONE });
+    let fake = FakeThread::new(TraceLimits { min_duration: 100, ..TraceLimits::NONE });
     let main = call(&fake, 64, 1, None);
     fake.begin_span(7);
     assert!(fake.end_span());
@@ -182,7 +182,7 @@ fn a_span_in_a_possibly_short_call_is_recorded_with_the_call() {
 
 #[test]
 fn deep_calls_are_excluded() {
-    let fake = FakeThread::new(Limits { max_depth: 2, ..Limits::NONE });
+    let fake = FakeThread::new(TraceLimits { max_depth: 2, ..TraceLimits::NONE });
     let main = call(&fake, 64, 1, None);
     let second = call(&fake, 128, 2, Some(main));
     let third = call(&fake, 192, 3, Some(second));
@@ -193,7 +193,7 @@ fn deep_calls_are_excluded() {
 
 #[test]
 fn only_ends_are_recorded_after_the_last_event() {
-    let fake = FakeThread::new(Limits { max_events: 2, ..Limits::NONE });
+    let fake = FakeThread::new(TraceLimits { max_events: 2, ..TraceLimits::NONE });
     let main = call(&fake, 64, 1, None);
     let second = call(&fake, 128, 2, Some(main));
     let third = call(&fake, 192, 3, Some(second));
@@ -206,7 +206,7 @@ fn only_ends_are_recorded_after_the_last_event() {
 
 #[test]
 fn a_demoted_function_is_not_recorded_any_more() {
-    let mut fake = FakeThread::new(Limits::NONE);
+    let mut fake = FakeThread::new(TraceLimits::NONE);
     fake.functions.demotes.insert(2);
     let main = call(&fake, 64, 1, None);
     for _ in 0..3 {
@@ -221,7 +221,7 @@ fn a_demoted_function_is_not_recorded_any_more() {
 
 #[test]
 fn a_function_is_judged_by_its_self_time() {
-    let fake = FakeThread::new(Limits::NONE);
+    let fake = FakeThread::new(TraceLimits::NONE);
     let main = call(&fake, 64, 1, None);
     for _ in 0..3 {
         let outer = call(&fake, 128, 2, Some(main));
@@ -239,7 +239,7 @@ fn a_function_is_judged_by_its_self_time() {
 
 #[test]
 fn the_describer_is_called_once_for_each_described_call() {
-    let fake = FakeThread::new(Limits::NONE);
+    let fake = FakeThread::new(TraceLimits::NONE);
     let frame = call(&fake, 64, DESCRIBED, None);
     fake.leave(Leaving::Return, frame);
     call(&fake, 64, DESCRIBED, None);
@@ -249,7 +249,7 @@ fn the_describer_is_called_once_for_each_described_call() {
 
 #[test]
 fn a_pause_ends_all_calls_and_spans_resume_after_it() {
-    let fake = FakeThread::new(Limits::NONE);
+    let fake = FakeThread::new(TraceLimits::NONE);
     let main = call(&fake, 64, 1, None);
     fake.begin_span(7);
     let inner = call(&fake, 128, 2, Some(main));
@@ -265,7 +265,7 @@ fn a_pause_ends_all_calls_and_spans_resume_after_it() {
 
 #[test]
 fn a_forked_child_records_again_what_is_open() {
-    let fake = FakeThread::new(Limits::NONE);
+    let fake = FakeThread::new(TraceLimits::NONE);
     let main = call(&fake, 64, 1, None);
     fake.begin_span(7);
     call(&fake, 128, 2, Some(main));

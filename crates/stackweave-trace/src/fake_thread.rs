@@ -7,11 +7,11 @@ use stackweave_core::{Call, RawFrameKind};
 use stackweave_cpython::calls::{CallFrame, Entering, Leaving, Verdict};
 
 use crate::code_states::{CallTiming, CodeState, CodeStates, DescribedCode};
-use crate::engine::{CodeLibrary, Engine};
-use crate::rules::{Limits, Rules};
+use crate::engine::{CallEngine, CodeLibrary};
+use crate::limits::{CountedLimits, TraceLimits};
 use crate::shadow_entry::EntryKind;
 use crate::sink::{Sink, TraceEvent};
-use crate::thread_stack::{EventWriter, ThreadStack};
+use crate::thread_stack::{EventWriter, TracedStack};
 
 #[derive(Clone, Copy, Debug)]
 struct FrameData {
@@ -75,12 +75,12 @@ impl CallFrame for FakeFrame {
 }
 
 /// A recorded event: the time, the kind, and the words.
-pub(crate) type Event = (u64, TraceEvent, Vec<u64>);
+pub(crate) type FakeEvent = (u64, TraceEvent, Vec<u64>);
 
 #[derive(Debug, Default)]
 pub(crate) struct RecordedEvents {
     clock: Cell<u64>,
-    pub(crate) events: RefCell<Vec<Event>>,
+    pub(crate) events: RefCell<Vec<FakeEvent>>,
 }
 
 impl RecordedEvents {
@@ -158,10 +158,10 @@ impl CodeLibrary for FakeFunctions {
 
 /// A thread, and what is recorded of it.
 pub(crate) struct FakeThread {
-    pub(crate) stack: ThreadStack,
+    pub(crate) stack: TracedStack,
     pub(crate) codes: Box<CodeStates>,
     pub(crate) recorded: RecordedEvents,
-    pub(crate) rules: Rules,
+    pub(crate) rules: CountedLimits,
     pub(crate) functions: FakeFunctions,
     known_path: Cell<(u64, u64)>,
     pub(crate) since: Cell<u64>,
@@ -170,14 +170,14 @@ pub(crate) struct FakeThread {
 }
 
 impl FakeThread {
-    pub(crate) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: TraceLimits) -> Self {
         let codes = Box::new(CodeStates::new());
         let functions = FakeFunctions { codes: RefCell::new(Some(&raw const *codes)), ..FakeFunctions::default() };
         Self {
-            stack: ThreadStack::new(),
+            stack: TracedStack::new(),
             codes,
             recorded: RecordedEvents::default(),
-            rules: Rules::new(limits),
+            rules: CountedLimits::new(limits),
             functions,
             known_path: Cell::new((0, 0)),
             since: Cell::new(0),
@@ -189,8 +189,8 @@ impl FakeThread {
         EventWriter { sink: &self.recorded, rules: &self.rules }
     }
 
-    pub(crate) fn engine(&self) -> Engine<'_, RecordedEvents, FakeFunctions> {
-        Engine {
+    pub(crate) fn engine(&self) -> CallEngine<'_, RecordedEvents, FakeFunctions> {
+        CallEngine {
             stack: &self.stack,
             writer: self.writer(),
             codes: &self.codes,
@@ -233,7 +233,7 @@ pub(crate) struct ReplayedEvents {
 }
 
 impl ReplayedEvents {
-    pub(crate) fn take(&mut self, event: &Event) {
+    pub(crate) fn take(&mut self, event: &FakeEvent) {
         let (ticks, what, words) = event;
         assert!(*ticks >= self.last || self.last == 0, "time goes back: {event:?}");
         self.last = *ticks;

@@ -23,7 +23,7 @@
 mod chunk_start;
 mod code_states;
 mod describer;
-mod ending;
+mod end_threads;
 mod engine;
 #[cfg(test)]
 mod engine_tests;
@@ -33,11 +33,11 @@ mod fake_thread;
 #[cfg(test)]
 mod hot_tests;
 mod kinds;
+mod limits;
 #[cfg(test)]
 mod model_tests;
 mod observer;
 mod options;
-mod rules;
 mod session;
 mod shadow;
 mod shadow_entry;

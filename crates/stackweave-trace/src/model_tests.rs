@@ -5,10 +5,10 @@ use stackweave_cpython::calls::{Entering, Leaving};
 use stackweave_testkit::random::Random;
 
 use crate::fake_thread::{EXCLUDED, FakeFrame, FakeThread, GENERATORS, label_call};
-use crate::rules::Limits;
+use crate::limits::TraceLimits;
 
 /// A model of a thread with its greenlets, of which one runs.
-struct Model {
+struct ThreadModel {
     random: Random,
     fake: FakeThread,
     running: Vec<FakeFrame>,
@@ -20,7 +20,7 @@ struct Model {
     missed: usize,
 }
 
-impl Model {
+impl ThreadModel {
     /// Returns whether an event is observed. Events of generators are never missing: one that was resumed elsewhere
     /// without an event can't be distinguished from one that was not.
     fn is_observed(&mut self, of: FakeFrame) -> bool {
@@ -126,10 +126,10 @@ impl Model {
     }
 }
 
-fn run(seed: u64, missed: usize) -> Model {
-    let mut model = Model {
+fn run(seed: u64, missed: usize) -> ThreadModel {
+    let mut model = ThreadModel {
         random: Random::new(seed),
-        fake: FakeThread::new(Limits::NONE),
+        fake: FakeThread::new(TraceLimits::NONE),
         running: Vec::new(),
         waiting: Vec::new(),
         suspended: Vec::new(),

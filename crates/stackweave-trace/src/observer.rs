@@ -1,6 +1,6 @@
 //! The observer of calls: handles the common events in few instructions, and passes all others to the engine.
 //!
-//! Hot file: [`Observer::enter`] and [`Observer::leave`] neither allocate nor lock nor call the system nor run Python
+//! Hot file: [`TraceObserver::enter`] and [`TraceObserver::leave`] neither allocate nor lock nor call the system nor run Python
 //! code when the function was seen before, unless a recorder's buffer is full. The GIL is held, and an exception of the
 //! program may be set, which is preserved.
 
@@ -9,7 +9,7 @@ use stackweave_cpython::calls::{CallFrame, CallObserver, Entering, Leaving, Verd
 
 use crate::code_states::CodeState;
 use crate::engine::CodeLibrary;
-use crate::session::{self, Session};
+use crate::session::{self, TraceSession};
 use crate::shadow::Shadow;
 use crate::shadow_entry::{EntryKind, EntryStatus, INSIDE, ShadowEntry};
 use crate::traced_threads::{self, TracedThread};
@@ -28,9 +28,9 @@ pub(crate) const LIMITED: u8 = 2;
 
 /// Observes calls, in one of three modes.
 #[derive(Debug)]
-pub(crate) struct Observer<const MODE: u8>;
+pub(crate) struct TraceObserver<const MODE: u8>;
 
-impl<const MODE: u8> CallObserver for Observer<MODE> {
+impl<const MODE: u8> CallObserver for TraceObserver<MODE> {
     #[inline(always)]
     unsafe fn enter<F: CallFrame>(entering: Entering, frame: F) -> Verdict {
         // SAFETY: an event comes with the GIL held.
@@ -86,7 +86,7 @@ impl<const MODE: u8> CallObserver for Observer<MODE> {
 #[inline(always)]
 fn enter_fast<const MODE: u8, F: CallFrame>(
     thread: &TracedThread,
-    session: &Session,
+    session: &TraceSession,
     (code, state, entering): (CodeId, CodeState, Entering),
     frame: F,
 ) -> bool {
@@ -155,7 +155,7 @@ fn call_from_far<F: CallFrame>(call: Call, top: &ShadowEntry, frame: F) -> Optio
 
 /// Handles the common case: the frame is the innermost open one, and nothing is open in it.
 #[inline(always)]
-fn leave_fast<const MODE: u8>(thread: &TracedThread, session: &Session, leaving: Leaving) -> bool {
+fn leave_fast<const MODE: u8>(thread: &TracedThread, session: &TraceSession, leaving: Leaving) -> bool {
     let shadow = &thread.stack.shadow;
     let top = *shadow.top();
     if !top.is_written() || (MODE == TIMED && !session.codes.state(top.code).is_recorded()) {
@@ -242,7 +242,7 @@ fn leave_native<F: CallFrame>(raised: bool, frame: F) {
 ///
 /// # Safety
 /// The GIL is held, and kept as long as the result is used.
-pub(crate) unsafe fn current_thread() -> Option<(&'static TracedThread, &'static Session)> {
+pub(crate) unsafe fn current_thread() -> Option<(&'static TracedThread, &'static TraceSession)> {
     // SAFETY: passed on to the caller.
     let session = unsafe { session::current() }.filter(|session| !session.is_paused.get())?;
     // SAFETY: passed on to the caller.
@@ -259,7 +259,7 @@ pub(crate) unsafe fn current_thread() -> Option<(&'static TracedThread, &'static
 /// # Safety
 /// The GIL is held.
 #[cold]
-unsafe fn attach_thread(session: &Session) -> &'static TracedThread {
+unsafe fn attach_thread(session: &TraceSession) -> &'static TracedThread {
     // SAFETY: passed on to the caller; there are no references to the state of a thread that has ended.
     unsafe {
         traced_threads::remove_ended(|ended| session.end_thread(ended));
@@ -269,7 +269,7 @@ unsafe fn attach_thread(session: &Session) -> &'static TracedThread {
 
 /// Prepares a thread for its first event in a trace, or after a pause.
 #[cold]
-fn begin_on_thread(thread: &TracedThread, session: &Session) {
+fn begin_on_thread(thread: &TracedThread, session: &TraceSession) {
     thread.set_recorder(Some(&session.recorder));
     if session.name_thread() {
         thread.name_attempts.set(0);
@@ -281,7 +281,7 @@ fn begin_on_thread(thread: &TracedThread, session: &Session) {
 }
 
 /// Looks up the name of a thread that has begun recently.
-fn try_to_name(thread: &TracedThread, session: &Session) {
+fn try_to_name(thread: &TracedThread, session: &TraceSession) {
     let left = thread.name_attempts.get();
     if left == 0 || thread.stack.shadow.has_room() && thread.stack.shadow.len() <= NAMED_FROM {
         return;

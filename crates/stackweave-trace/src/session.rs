@@ -14,10 +14,10 @@ use stackweave_store::{AddressMap, label};
 
 use crate::code_states::{CallTiming, CodeState, CodeStates, DescribedCode};
 use crate::describer::{DescribedCall, Describer};
-use crate::engine::{CodeLibrary, Engine};
+use crate::engine::{CallEngine, CodeLibrary};
 use crate::kinds::{HotTraceKinds, LiveSink, TraceKinds};
+use crate::limits::{CountedLimits, count};
 use crate::options::DescribedFunctions;
-use crate::rules::{Rules, count};
 use crate::shadow_entry::call_of_label;
 use crate::sink::{Sink, TraceEvent};
 use crate::thread_stack::EventWriter;
@@ -37,12 +37,12 @@ pub(crate) struct DemotionTicks {
 
 /// The state that all threads of a trace share.
 #[repr(C)]
-pub(crate) struct Session {
+pub(crate) struct TraceSession {
     pub(crate) codes: CodeStates,
     pub(crate) recorder: Recorder,
     pub(crate) hot_kinds: HotTraceKinds,
     pub(crate) kinds: TraceKinds,
-    pub(crate) rules: Rules,
+    pub(crate) rules: CountedLimits,
     pub(crate) source: &'static PythonSource,
     pub(crate) include: Vec<Pattern>,
     pub(crate) exclude: Vec<Pattern>,
@@ -69,20 +69,20 @@ pub(crate) struct Session {
 }
 
 /// The trace that is running or paused, or null.
-static SESSION: AtomicPtr<Session> = AtomicPtr::new(ptr::null_mut());
+static SESSION: AtomicPtr<TraceSession> = AtomicPtr::new(ptr::null_mut());
 
 /// Returns the trace that is running or paused.
 ///
 /// # Safety
 /// The GIL is held, and kept as long as the result is used.
 #[inline(always)]
-pub(crate) unsafe fn current() -> Option<&'static Session> {
+pub(crate) unsafe fn current() -> Option<&'static TraceSession> {
     // SAFETY: null, or a session that is only freed by a thread that holds the GIL.
     unsafe { SESSION.load(Ordering::Relaxed).as_ref() }
 }
 
 /// Begins a session. Returns false if there is one already.
-pub(crate) fn begin(session: Box<Session>) -> bool {
+pub(crate) fn begin(session: Box<TraceSession>) -> bool {
     let session = Box::into_raw(session);
     let begun = SESSION.compare_exchange(ptr::null_mut(), session, Ordering::AcqRel, Ordering::Acquire).is_ok();
     if !begun {
@@ -104,15 +104,19 @@ pub(crate) unsafe fn end() {
     }
 }
 
-impl Session {
+impl TraceSession {
     pub(crate) fn live(&self) -> LiveSink<'_> {
         LiveSink { recorder: &self.recorder, kinds: &self.kinds }
     }
 
     /// Runs `work` with the engine of a traced thread.
-    pub(crate) fn on<R>(&self, thread: &TracedThread, work: impl FnOnce(&Engine<'_, LiveSink<'_>, Self>) -> R) -> R {
+    pub(crate) fn on<R>(
+        &self,
+        thread: &TracedThread,
+        work: impl FnOnce(&CallEngine<'_, LiveSink<'_>, Self>) -> R,
+    ) -> R {
         let live = self.live();
-        let engine = Engine {
+        let engine = CallEngine {
             stack: &thread.stack,
             writer: EventWriter { sink: &live, rules: &self.rules },
             codes: &self.codes,
@@ -222,7 +226,7 @@ fn may_match(pattern: &Pattern, names: FunctionNames<'_>) -> bool {
     applies && last == names.function
 }
 
-impl CodeLibrary for Session {
+impl CodeLibrary for TraceSession {
     fn number(&self, code: u64) -> Option<u32> {
         if let Some(known) = known_code(code) {
             return Some(known.get());

@@ -6,7 +6,7 @@ use stackweave_cpython::calls::{CallFrame, StackFrame};
 use stackweave_store::label;
 
 use crate::observer::current_thread;
-use crate::session::{self, Session};
+use crate::session::{self, TraceSession};
 use crate::shadow_entry::{EntryKind, EntryStatus, INSIDE, ShadowEntry, call_of_label};
 use crate::sink::{Sink, TraceEvent};
 use crate::traced_threads::{self, TracedThread};
@@ -59,7 +59,7 @@ pub(crate) unsafe fn frames_here(source: &PythonSource) -> Vec<StackFrame> {
 ///
 /// # Safety
 /// The GIL is held.
-unsafe fn update_stack(thread: &TracedThread, session: &Session) {
+unsafe fn update_stack(thread: &TracedThread, session: &TraceSession) {
     // SAFETY: passed on to the caller.
     let frames = unsafe { frames_here(session.source) };
     session.on(thread, |engine| {

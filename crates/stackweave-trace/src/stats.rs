@@ -7,8 +7,8 @@ use stackweave_core::{CodeId, FrameSource, RawFrame};
 use stackweave_cpython::calls::Mechanism;
 use stackweave_store::label;
 
-use crate::rules::Rules;
-use crate::session::Session;
+use crate::limits::CountedLimits;
+use crate::session::TraceSession;
 use crate::sink::{Sink, TraceEvent};
 use crate::trace::{NANOSECONDS, Trace};
 use crate::traced_threads;
@@ -65,7 +65,7 @@ pub struct TraceStats {
 
 impl Trace {
     /// Returns the statistics up to now.
-    pub(crate) fn stats(&self, session: Option<&Session>) -> TraceStats {
+    pub(crate) fn stats(&self, session: Option<&TraceSession>) -> TraceStats {
         let (mut calls, mut native_calls, mut threads) = (0, 0, 0);
         // SAFETY: the callers hold the GIL.
         unsafe {
@@ -75,7 +75,7 @@ impl Trace {
                 threads += u64::from(thread.calls.get() > 0);
             });
         }
-        let count = |of: fn(&Rules) -> &Cell<u64>| session.map_or(0, |session| of(&session.rules).get());
+        let count = |of: fn(&CountedLimits) -> &Cell<u64>| session.map_or(0, |session| of(&session.rules).get());
         TraceStats {
             mechanism: self.mechanism,
             fallback_reason: self.fallback_reason.clone(),
@@ -95,7 +95,7 @@ impl Trace {
         }
     }
 
-    fn demoted(&self, session: &Session) -> Vec<DemotedFunction> {
+    fn demoted(&self, session: &TraceSession) -> Vec<DemotedFunction> {
         let demoted = session.demoted.borrow();
         let functions = demoted.iter().filter_map(|(number, timing)| {
             let frame = RawFrame::python(CodeId::new(*number)?, RawFrame::MAX_INSTRUCTION, false);
@@ -115,7 +115,7 @@ impl Trace {
 }
 
 /// Records what is missing in the recording.
-pub(crate) fn write_notes(session: &Session, stats: &TraceStats) {
+pub(crate) fn write_notes(session: &TraceSession, stats: &TraceStats) {
     let live = session.live();
     let notes = [
         (

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
-use crate::rules::{Rules, count};
+use crate::limits::{CountedLimits, count};
 use crate::shadow::Shadow;
 use crate::shadow_entry::{EntryKind, EntryStatus, INSIDE, ShadowEntry};
 use crate::sink::{Sink, TraceEvent};
@@ -12,7 +12,7 @@ use crate::sink::{Sink, TraceEvent};
 #[derive(Debug)]
 pub(crate) struct EventWriter<'a, S> {
     pub(crate) sink: &'a S,
-    pub(crate) rules: &'a Rules,
+    pub(crate) rules: &'a CountedLimits,
 }
 
 impl<S> Clone for EventWriter<'_, S> {
@@ -46,7 +46,7 @@ struct SuspendedSpans {
 /// The traced stack of a thread.
 #[derive(Debug)]
 #[repr(C)]
-pub(crate) struct ThreadStack {
+pub(crate) struct TracedStack {
     pub(crate) shadow: Shadow,
     /// By the addresses of the frames.
     suspended: RefCell<HashMap<u64, SuspendedSpans>>,
@@ -56,7 +56,7 @@ pub(crate) struct ThreadStack {
     pub(crate) spans_during_pause: Cell<usize>,
 }
 
-impl ThreadStack {
+impl TracedStack {
     pub(crate) fn new() -> Self {
         Self {
             shadow: Shadow::new(),

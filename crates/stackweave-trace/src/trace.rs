@@ -14,10 +14,10 @@ use crate::chunk_start;
 use crate::code_states::CodeStates;
 use crate::error::TraceError;
 use crate::kinds::{HotTraceKinds, TraceKinds};
-use crate::observer::{self, Observer};
+use crate::limits::{CountedLimits, TraceLimits};
+use crate::observer::{self, TraceObserver};
 use crate::options::TraceOptions;
-use crate::rules::{Limits, Rules};
-use crate::session::{self, DemotionTicks, Session};
+use crate::session::{self, DemotionTicks, TraceSession};
 use crate::stats::{TraceStats, write_notes};
 use crate::traced_threads;
 
@@ -103,9 +103,9 @@ impl Trace {
         // SAFETY: passed on to the caller.
         let hooks = unsafe {
             match self.mode {
-                observer::PLAIN => Hooks::install::<Observer<{ observer::PLAIN }>>(source, self.options)?,
-                observer::TIMED => Hooks::install::<Observer<{ observer::TIMED }>>(source, self.options)?,
-                _ => Hooks::install::<Observer<{ observer::LIMITED }>>(source, self.options)?,
+                observer::PLAIN => Hooks::install::<TraceObserver<{ observer::PLAIN }>>(source, self.options)?,
+                observer::TIMED => Hooks::install::<TraceObserver<{ observer::TIMED }>>(source, self.options)?,
+                _ => Hooks::install::<TraceObserver<{ observer::LIMITED }>>(source, self.options)?,
             }
         };
         self.mechanism = hooks.mechanism();
@@ -173,7 +173,7 @@ impl Trace {
     ///
     /// # Safety
     /// The GIL is held, and kept as long as the result is used.
-    unsafe fn session(&self) -> Option<&'static Session> {
+    unsafe fn session(&self) -> Option<&'static TraceSession> {
         // SAFETY: passed on to the caller.
         if self.is_over { None } else { unsafe { session::current() } }
     }
@@ -269,10 +269,10 @@ fn session_of(
     source: &'static PythonSource,
     options: TraceOptions,
     ticks_per_second: u64,
-) -> Result<Box<Session>, TraceError> {
+) -> Result<Box<TraceSession>, TraceError> {
     let kinds = TraceKinds::register(&recorder).ok_or(TraceError::NoKinds)?;
     let hot_kinds = HotTraceKinds::of(&kinds).ok_or(TraceError::NoKinds)?;
-    let limits = Limits {
+    let limits = TraceLimits {
         min_duration: ticks_of(options.min_duration, ticks_per_second),
         max_depth: options.max_depth.unwrap_or(usize::MAX),
         max_events: options.max_events.unwrap_or(u64::MAX),
@@ -281,11 +281,11 @@ fn session_of(
         calls: demotion.calls.max(1),
         ticks: ticks_of(demotion.mean, ticks_per_second),
     });
-    Ok(Box::new(Session {
+    Ok(Box::new(TraceSession {
         codes: CodeStates::new(),
         hot_kinds,
         kinds,
-        rules: Rules::new(limits),
+        rules: CountedLimits::new(limits),
         source,
         include: options.include,
         exclude: options.exclude,

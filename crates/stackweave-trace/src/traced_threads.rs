@@ -11,18 +11,18 @@ use std::{mem, ptr};
 use stackweave_recording::Recorder;
 use stackweave_store::thread_words::TRACE_BLOCK;
 
-use crate::thread_stack::ThreadStack;
+use crate::thread_stack::TracedStack;
 
 /// The state of a thread that is traced.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct TracedThread {
-    pub(crate) stack: ThreadStack,
+    pub(crate) stack: TracedStack,
     /// The number of calls that were recorded, including resumptions.
     pub(crate) calls: Cell<u64>,
     /// The number of calls of native functions that were recorded.
     pub(crate) native_calls: Cell<u64>,
-    /// See [`Engine::known_path`](crate::engine::Engine::known_path).
+    /// See [`Engine::known_path`](crate::engine::CallEngine::known_path).
     pub(crate) known_path: Cell<(u64, u64)>,
     /// The number of further lookups of the thread's name.
     pub(crate) name_attempts: Cell<u32>,
@@ -63,7 +63,7 @@ pub(crate) unsafe fn create() -> &'static TracedThread {
     }
     watch_threads();
     let thread = Box::into_raw(Box::new(TracedThread {
-        stack: ThreadStack::new(),
+        stack: TracedStack::new(),
         calls: Cell::new(0),
         native_calls: Cell::new(0),
         known_path: Cell::new((0, 0)),

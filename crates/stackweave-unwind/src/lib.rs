@@ -66,7 +66,7 @@ pub use platform::fuzzing;
 pub use platform::stepping;
 pub use platform::{RegisteredCode, ThreadMemory, register_code};
 pub use stackweave_core::{BuildId, CodeAddress, Module, ModuleList, StackPointer, StopReason};
-pub use stats::{Stats, UnloadWatch};
+pub use stats::{UnloadWatch, UnwindStats};
 
 /// Captures the calling thread's stack into `frames`, innermost first.
 ///
@@ -140,6 +140,6 @@ pub fn loader_locks() -> Option<LoaderLocks> {
 }
 
 /// Returns the totals of all threads since the process began.
-pub fn stats() -> Stats {
+pub fn stats() -> UnwindStats {
     platform::stats()
 }

@@ -17,7 +17,7 @@ pub enum UnloadWatch {
 /// Totals of all threads since the process began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Stats {
+pub struct UnwindStats {
     /// Frames whose rule was found in a cache, or that were confirmed as unchanged.
     pub hits: u64,
     /// Frames whose rule had to be read from unwind tables.
@@ -32,7 +32,7 @@ pub struct Stats {
     pub unload_watch: UnloadWatch,
 }
 
-impl Stats {
+impl UnwindStats {
     /// Returns how many captures ended for `reason`.
     pub fn stopped_by(&self, reason: StopReason) -> u64 {
         self.stops[reason as usize]

@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 use stackweave_core::{CodeAddress, ModuleList, StackPointer, StopReason};
 
 use crate::captured::{Captured, LastStackMark};
-use crate::stats::{Stats, UnloadWatch};
+use crate::stats::{UnloadWatch, UnwindStats};
 
 const UNSUPPORTED: Captured = Captured { len: 0, stop: StopReason::UnsupportedPlatform };
 
@@ -79,6 +79,6 @@ pub(crate) const fn loader_locks() -> Option<crate::loader_locks::LoaderLocks> {
     None
 }
 
-pub(crate) fn stats() -> Stats {
-    Stats::none(UnloadWatch::NeverUnloads)
+pub(crate) fn stats() -> UnwindStats {
+    UnwindStats::none(UnloadWatch::NeverUnloads)
 }

@@ -13,11 +13,11 @@ mod futex {
 mod lane {
     include!(concat!(env!("OUT_DIR"), "/lane.rs"));
 }
+mod loss_counter {
+    include!(concat!(env!("OUT_DIR"), "/loss_counter.rs"));
+}
 mod pool {
     include!(concat!(env!("OUT_DIR"), "/pool.rs"));
-}
-mod tally {
-    include!(concat!(env!("OUT_DIR"), "/tally.rs"));
 }
 mod chunk_start;
 mod gaps;

@@ -8,8 +8,8 @@ use loom::thread;
 use super::chunk::{CHUNK, Chunk, FullChunks};
 use super::futex::Doorbell;
 use super::lane::Lane;
-use super::pool::Pool;
-use super::session::Session;
+use super::pool::ChunkPool;
+use super::session::RecordingSession;
 use crate::Model;
 use crate::atomic::{AtomicBool, Ordering};
 
@@ -35,7 +35,7 @@ unsafe impl<T> Sync for Shared<T> {}
 /// Lets two threads use the pool. Loom's cells detect if both own a chunk at the same time, or if one does not see what
 /// the last one wrote.
 fn a_chunk_of_the_pool_has_one_owner() {
-    let pool = Arc::new(Shared(Pool::new(2 * CHUNK)));
+    let pool = Arc::new(Shared(ChunkPool::new(2 * CHUNK)));
     let work = |mark: usize| {
         let pool = Arc::clone(&pool);
         move || {
@@ -58,7 +58,7 @@ fn a_chunk_of_the_pool_has_one_owner() {
 
 /// Takes and returns the first chunk while another thread is about to take it.
 fn the_pool_detects_a_returned_chunk() {
-    let pool = Arc::new(Shared(Pool::new(2 * CHUNK)));
+    let pool = Arc::new(Shared(ChunkPool::new(2 * CHUNK)));
     let chunks = [pool.0.take().unwrap(), pool.0.take().unwrap()];
     chunks.into_iter().for_each(|chunk| pool.0.put(chunk));
     let take = |returns_first: bool| {
@@ -78,7 +78,7 @@ fn the_pool_detects_a_returned_chunk() {
 }
 
 fn the_pool_wakes_waiting_threads() {
-    let pool = Arc::new(Shared(Pool::new(CHUNK)));
+    let pool = Arc::new(Shared(ChunkPool::new(CHUNK)));
     let chunk = Shared(pool.0.take().unwrap());
     let returner = thread::spawn({
         let pool = Arc::clone(&pool);
@@ -143,7 +143,7 @@ fn the_doorbell_wakes_the_writer() {
 }
 
 /// Does a round of the writer (`drain.rs`): full chunks first, then the published events of a lane's current chunk.
-fn take_round(session: &Session, lane: &Lane, seen: &mut Vec<u64>) {
+fn take_round(session: &RecordingSession, lane: &Lane, seen: &mut Vec<u64>) {
     let mut take_words = |chunk: &Chunk, end: usize| {
         // SAFETY: the lane has published them.
         seen.extend_from_slice(unsafe { chunk.words(chunk.taken.get(), end) });
@@ -165,7 +165,7 @@ fn take_round(session: &Session, lane: &Lane, seen: &mut Vec<u64>) {
 /// Passes events through one chunk with space for two of them: the thread waits until the writer returns it.
 fn a_lane_passes_every_event_once() {
     const EVENTS: u64 = 3;
-    let session = Arc::new(Session::new(0));
+    let session = Arc::new(RecordingSession::new(0));
     let lane = Shared(Lane::map(&session));
     let key = Arc::as_ptr(&session).addr();
     let is_done = Arc::new(AtomicBool::new(false));

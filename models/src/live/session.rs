@@ -3,21 +3,21 @@
 use super::chunk::{Chunk, FullChunks};
 use super::chunk_start::ChunkHook;
 use super::futex::Doorbell;
-use super::pool::{Pool, PoolError};
+use super::pool::{ChunkPool, PoolError};
 use crate::clock::Clock;
 
 #[derive(Debug)]
-pub(super) struct Session {
-    pub(super) pool: Pool,
+pub(super) struct RecordingSession {
+    pub(super) pool: ChunkPool,
     pub(super) full: FullChunks,
     pub(super) doorbell: Doorbell,
     pub(super) clock: Clock,
 }
 
-impl Session {
+impl RecordingSession {
     /// Creates a session with chunks of this many bytes, in addition to one for each lane.
     pub(super) fn new(bytes: usize) -> Self {
-        Self { pool: Pool::new(bytes), full: FullChunks::new(), doorbell: Doorbell::new(), clock: Clock }
+        Self { pool: ChunkPool::new(bytes), full: FullChunks::new(), doorbell: Doorbell::new(), clock: Clock }
     }
 
     pub(super) fn next_thread(&self) -> u32 {

@@ -45,7 +45,7 @@ class OfProgram:
 
 
 class RecordingCommand(NamedTuple):
-    """A command that records programs. Its module NAME_ending has lines()."""
+    """A command that records programs. Its module NAME_summary has lines()."""
 
     syntax: Syntax
     make: Callable[..., Recorder]
@@ -79,7 +79,7 @@ class RecordingCommand(NamedTuple):
             return self._show(arguments, path, request.output)
 
         # Imported now: at the end the import system may find the modules of the program, or none.
-        lines = import_module(f".{self.name}_ending", __package__).lines
+        lines = import_module(f".{self.name}_summary", __package__).lines
 
         def begin() -> None:
             ending = _Ending(lines, command, recorder, quiet=request.quiet)
@@ -131,7 +131,7 @@ class _Ending:
     def __init__(
         self, lines: Callable[[Ended], Iterable[str]], command: str, recorder: Recorder, *, quiet: bool
     ) -> None:
-        from .ending import unrecorded, unwritten  # imported by the module of lines already
+        from .summary_lines import unrecorded, unwritten  # imported by the module of lines already
 
         self._lines = lines
         self._unrecorded = unrecorded

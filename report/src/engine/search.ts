@@ -6,7 +6,7 @@ import { searchWords } from "./filter";
 import type { Context } from "./methods";
 import type { CallTree } from "./tree";
 
-export interface Found {
+export interface FoundFunctions {
   /** The number of functions that were found. */
   functions: number;
   /** By function: 1 if it was found. */
@@ -24,7 +24,7 @@ export interface FoundCost {
 export function searchMethods({ report, trees }: Context) {
   const search = new Search(report.names);
   return {
-    found(text: string): Found {
+    found(text: string): FoundFunctions {
       const found = search.found(text);
       let functions = 0;
       for (const is of found) functions += is;

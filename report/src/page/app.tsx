@@ -2,9 +2,9 @@
 
 import { useEffect } from "preact/hooks";
 import { isDark } from "./colours";
+import { ErrorBoundary } from "./error-boundary";
 import { FilterBar } from "./filter-bar";
 import { FunctionPanel } from "./function-panel";
-import { Guarded } from "./guarded";
 import { Help } from "./help";
 import { onKey } from "./keyboard";
 import { Mark } from "./mark";
@@ -35,9 +35,9 @@ export function App() {
       </header>
       <main>
         <div class="view" id="view" role="tabpanel" aria-labelledby={`tab-${current.name}`} data-view={current.name}>
-          <Guarded key={current.name}>
+          <ErrorBoundary key={current.name}>
             <View />
-          </Guarded>
+          </ErrorBoundary>
         </div>
       </main>
       {selected.value !== null && <FunctionPanel of={selected.value} />}

@@ -6,7 +6,7 @@ import { blockText } from "./blocks";
 
 declare const WORKER_SOURCE: string;
 
-type Answer<Method extends keyof Engine> = Awaited<ReturnType<Engine[Method]>>;
+type MethodResult<Method extends keyof Engine> = Awaited<ReturnType<Engine[Method]>>;
 
 interface Waiting {
   resolve(value: unknown): void;
@@ -56,7 +56,7 @@ function post(message: ToEngine): void {
 export function query<Method extends keyof Engine>(
   method: Method,
   ...of: Parameters<Engine[Method]>
-): Promise<Answer<Method>> {
+): Promise<MethodResult<Method>> {
   const id = ++last;
   return new Promise((resolve, reject) => {
     waiting.set(id, { resolve: resolve as (value: unknown) => void, reject });

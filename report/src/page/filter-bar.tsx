@@ -1,7 +1,6 @@
 // The selection for all views: measure, threads, kinds of frames, a search.
 
 import { costText, countText, exactShareText, MEASURE_LABELS, momentText } from "../shared/units";
-import { useAnswer } from "./answer";
 import { isDark, themeText } from "./colours";
 import { query } from "./engine";
 import { isHelpShown } from "./help";
@@ -25,6 +24,7 @@ import {
   toggle,
   view,
 } from "./state";
+import { useAnswer } from "./use-answer";
 
 const TOGGLES: { of: Toggle; label: string; title: string }[] = [
   { of: "python", label: "Python", title: "Show Python functions" },

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { DiffTable } from "../../src/engine/diff/methods";
-import type { Sight } from "../../src/engine/timeline/methods";
+import type { TrackContents } from "../../src/engine/timeline/methods";
 import type { Head } from "../../src/shared/format";
 import { functionName, type Names } from "../../src/shared/names";
 import { countText, timeText } from "../../src/shared/units";
@@ -109,9 +109,9 @@ inBrowsers(["chromium"], "the timeline has the spans of the export to Chrome's f
   let spans = 0;
   for (const track of head.timeline!.tracks.keys()) {
     const window = { from: 0, to: head.durationNs, pixelNs: 0, depthLimit: 10_000, most: Number.MAX_SAFE_INTEGER };
-    const { level, sightColumns } = await queried<Sight>(opened.page, "timeline", track, window);
+    const { level, spanColumns } = await queried<TrackContents>(opened.page, "timeline", track, window);
     assert.equal(level, 0, "each span by itself");
-    spans += sightColumns.begin.length;
+    spans += spanColumns.begin.length;
   }
   assert.equal(spans, expected.calls.spans);
   await opened.close();

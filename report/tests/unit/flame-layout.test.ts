@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ALL, type Layout, layoutOf, MANY } from "../../src/engine/flame/layout";
+import { ALL, type FlameLayout, layoutOf, MANY } from "../../src/engine/flame/layout";
 import { flameTreeOf } from "../../src/engine/flame/methods";
 import { boxAt, neighbour, pathTo, rowOf, wayTo } from "../../src/page/views/flame/boxes";
 import { type Plain, plainTree } from "./sample";
@@ -20,7 +20,7 @@ function layout(
 }
 
 /** Formats boxes: `depth: function x0-x1 of caller's box`. */
-function boxes({ boxesColumns: of }: Layout): string[] {
+function boxes({ boxesColumns: of }: FlameLayout): string[] {
   const name = (box: number) =>
     of.function[box] === ALL ? "all" : of.function[box] === MANY ? "many" : of.function[box];
   return Array.from(of.x0, (x0, box) => `${of.depth[box]}: ${name(box)} ${x0}-${of.x1[box]} ^${of.above[box]}`);
@@ -128,7 +128,7 @@ test("random trees: rows are sorted, boxes inside of their callers, and none is 
 
 /** Asserts that the self cost of a box is the part that is in no box below it. */
 function assertFilled(
-  { boxesColumns: { x0, x1, self, above, function: functions }, window }: Layout,
+  { boxesColumns: { x0, x1, self, above, function: functions }, window }: FlameLayout,
   pixel: number,
 ): void {
   const inside = new Float64Array(x0.length);

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CallGraph, GraphArrow, GraphBox } from "../../src/engine/graph/methods";
-import { shortened } from "../../src/engine/graph/texts";
+import { shortened } from "../../src/engine/graph/text-size";
 import { fitting, showing, zoomed } from "../../src/page/views/graph/camera";
 import { heatFill, heatLine } from "../../src/page/views/graph/heat";
+import { neighbour, stepOf } from "../../src/page/views/graph/keys";
 import { arrival, arrowHead, arrowPath, loopPath } from "../../src/page/views/graph/shapes";
-import { neighbour, stepOf } from "../../src/page/views/graph/walk";
 
 function box(of: number, x: number, y: number): GraphBox {
   return { of, calls: 1, self: 1, total: 1, x, y, width: 100, height: 50, title: "", place: "", lines: [] };

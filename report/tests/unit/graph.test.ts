@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cutGraph } from "../../src/engine/graph/cut";
-import { type Direction, layOut } from "../../src/engine/graph/layout";
+import { type GraphDirection, layOut } from "../../src/engine/graph/layout";
 import { pathsThrough } from "../../src/engine/graph/paths";
+import { pruneGraph } from "../../src/engine/graph/prune";
 import { statisticsOf } from "../../src/engine/statistics";
 import { type CallTree, TreeBuilder } from "../../src/engine/tree";
 
@@ -30,7 +30,7 @@ const TREE = treeOf([
 
 function cut(tree: CallTree, options: { least?: number; most?: number; keep?: number | null } = {}) {
   const there = Uint32Array.from(new Set(tree.item.subarray(1)));
-  return cutGraph(statisticsOf(tree, 5), there, { least: 0, most: 150, keep: null, ...options });
+  return pruneGraph(statisticsOf(tree, 5), there, { least: 0, most: 150, keep: null, ...options });
 }
 
 test("boxes and arrows have the costs of Statistics", () => {
@@ -103,7 +103,7 @@ test("callers come before callees, boxes do not overlap, and a loop stays outsid
   for (const direction of ["down", "right"] as const) checkLayout(direction);
 });
 
-function checkLayout(direction: Direction) {
+function checkLayout(direction: GraphDirection) {
   const isDown = direction === "down";
   const graph = cut(TREE);
   const sizes = graph.functions.map(({ of }) => ({ width: 100 + 30 * of, height: 50 }));

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { addActivity } from "../../src/engine/timeline/activity";
 import { aroundOf, longestIn, nextOf } from "../../src/engine/timeline/search";
-import { DENSE, levelOf, sightOf, type Window } from "../../src/engine/timeline/sight";
 import { densePlaces, detailOf, FAILED, spanPlaces } from "../../src/engine/timeline/tiles";
+import { DENSE, levelOf, spansOf, type Window } from "../../src/engine/timeline/visible-spans";
 import { LEVELS, randomOf, randomSpans, type SpanSample, timelineOf } from "./timeline-sample";
 
 const SEEDS = [1, 20, 300, 4000];
@@ -71,13 +71,13 @@ test("long spans are visible themselves, and shorter ones in a piece", async () 
     for (let round = 0; round < 20; round++) {
       const from = random(LENGTH);
       const seen = window(from, from + 1 + random(LENGTH - from), [1, 50, 300, 2000, 20_000][round % 5]!);
-      const { level, sightColumns } = await sightOf(tiles, info, info.tracks[0]!, seen);
-      const rows = [...sightColumns.begin.keys()].map((row) => ({
-        begin: sightColumns.begin[row]!,
-        extent: sightColumns.extent[row]!,
-        depth: sightColumns.depth[row]!,
-        frame: sightColumns.frame[row]! - 1,
-        isDense: sightColumns.flags[row] === DENSE,
+      const { level, spanColumns } = await spansOf(tiles, info, info.tracks[0]!, seen);
+      const rows = [...spanColumns.begin.keys()].map((row) => ({
+        begin: spanColumns.begin[row]!,
+        extent: spanColumns.extent[row]!,
+        depth: spanColumns.depth[row]!,
+        frame: spanColumns.frame[row]! - 1,
+        isDense: spanColumns.flags[row] === DENSE,
       }));
       const keyOf = (of: SpanSample) => [of.begin, of.extent, of.depth, of.frame].join(" ");
       const alone = new Set(rows.filter((row) => !row.isDense).map(keyOf));
@@ -110,14 +110,14 @@ test("a pixel and a depth have one piece of shorter spans, but all failed ones",
     flags: at === 40 || at === 41 ? FAILED : 0,
   }));
   const { tiles, info } = timelineOf([spans], 1000);
-  const { sightColumns } = await sightOf(tiles, info, info.tracks[0]!, window(0, 90, 30));
-  assert.deepEqual([...sightColumns.begin], [0, 29, 40, 41, 59, 89]);
+  const { spanColumns } = await spansOf(tiles, info, info.tracks[0]!, window(0, 90, 30));
+  assert.deepEqual([...spanColumns.begin], [0, 29, 40, 41, 59, 89]);
 });
 
 test("the number of depths is limited", async () => {
   const { tiles, info } = timelineOf([randomSpans(randomOf(2), LENGTH)]);
-  const { sightColumns } = await sightOf(tiles, info, info.tracks[0]!, { ...window(0, LENGTH, 1), depthLimit: 2 });
-  assert.equal(Math.max(...sightColumns.depth), 1);
+  const { spanColumns } = await spansOf(tiles, info, info.tracks[0]!, { ...window(0, LENGTH, 1), depthLimit: 2 });
+  assert.equal(Math.max(...spanColumns.depth), 1);
 });
 
 test("the next span of a function is found, and the one before", async () => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use object::Object;
 use stackweave_core::{BuildId, CodeAddress, Module, ModuleList};
 use stackweave_files::MappedFile;
-use stackweave_symbolize::{Options, Resolved, SymbolSource, Symbolizer};
+use stackweave_symbolize::{Resolved, SymbolSource, Symbolizer, SymbolizerOptions};
 
 use super::{Chain, Contender, Job, Place, Resolve, measure};
 
@@ -39,7 +39,7 @@ impl Resolve for Ours {
     }
 
     fn resolve(&mut self, places: &[Place]) -> Result<Self::Answers, String> {
-        let symbolizer = self.symbolizer.get_or_insert_with(|| Symbolizer::new(Options::default()));
+        let symbolizer = self.symbolizer.get_or_insert_with(|| Symbolizer::new(SymbolizerOptions::default()));
         let addresses = places.iter().map(address).collect::<Vec<_>>();
         Ok(symbolizer.resolve(&addresses, &self.modules))
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use stackweave_core::{ModuleList, RawFrame, SourceLocation, StackId};
 use stackweave_profile::{Frame, FrameNames, Resolver};
 use stackweave_store::StackTable;
-use stackweave_symbolize::Options;
+use stackweave_symbolize::SymbolizerOptions;
 
 use super::{Chain, Contender, Job, Place, Resolve, measure, ours};
 
@@ -44,7 +44,7 @@ impl Resolve for Captured {
     }
 
     fn resolve(&mut self, places: &[Place]) -> Result<Self::Answers, String> {
-        let resolver = self.resolver.get_or_insert_with(|| Resolver::new(Options::default()));
+        let resolver = self.resolver.get_or_insert_with(|| Resolver::new(SymbolizerOptions::default()));
         let ids = if places.is_empty() { &[] } else { self.ids.as_slice() };
         Ok(resolver.resolve(&self.stacks, ids, &self.names))
     }

@@ -8,12 +8,12 @@ use core::fmt::Write;
 use std::time::Instant;
 
 use crate::dump::{DumpError, DumpOptions, DumpSummary};
-use crate::platform::dump_lock::{DumpLock, Work};
+use crate::platform::dump_lock::{DumpLock, DumpMemory};
 use crate::platform::fd_writer::FdWriter;
 use crate::platform::signalled_threads::{self, SignalledThreads};
-use crate::platform::tasks::{self, Status};
-use crate::platform::thread_text::{Thread, write_thread};
-use crate::request::Request;
+use crate::platform::tasks::{self, TaskStatus};
+use crate::platform::thread_text::{DumpedThread, write_thread};
+use crate::request::CaptureRequest;
 
 pub(crate) fn dump_all_threads(fd: c_int, options: &DumpOptions) -> Result<DumpSummary, DumpError> {
     written(fd, None, options)
@@ -54,16 +54,16 @@ fn dump(out: &mut FdWriter, context: Option<*const c_void>, options: &DumpOption
 #[derive(Debug)]
 pub(crate) struct GatheredThreads<'a> {
     pub(crate) signalled: &'a SignalledThreads<'a>,
-    pub(crate) work: &'a mut Work,
+    pub(crate) work: &'a mut DumpMemory,
 }
 
 impl GatheredThreads<'_> {
     /// Returns the threads that still exist.
-    pub(crate) fn threads(&self) -> impl Iterator<Item = Thread> {
+    pub(crate) fn threads(&self) -> impl Iterator<Item = DumpedThread> {
         let signal = self.signalled.signal();
         self.signalled.replies().filter_map(move |(task, reply)| {
-            let status = if reply.is_none() { Some(Status::of(task, signal)?) } else { None };
-            Some(Thread { task, reply, status, signal, is_own: task == tasks::own() })
+            let status = if reply.is_none() { Some(TaskStatus::of(task, signal)?) } else { None };
+            Some(DumpedThread { task, reply, status, signal, is_own: task == tasks::own() })
         })
     }
 }
@@ -76,14 +76,14 @@ pub(crate) fn gather<T>(
 ) -> Result<T, DumpError> {
     let mut lock = DumpLock::try_lock().ok_or(DumpError::Busy)?;
     let work = lock.work();
-    let own = options.calling_thread.clone().map(|start| Request { start, ..Request::default() });
+    let own = options.calling_thread.clone().map(|start| CaptureRequest { start, ..CaptureRequest::default() });
     let signalled = signalled_threads::begin(own.as_ref(), context)?;
     list_and_signal(&signalled, work, own.is_some())?;
     wait(&signalled, options);
     Ok(write(&mut GatheredThreads { signalled: &signalled, work }))
 }
 
-fn list_and_signal(signalled: &SignalledThreads<'_>, work: &mut Work, with_own: bool) -> Result<(), DumpError> {
+fn list_and_signal(signalled: &SignalledThreads<'_>, work: &mut DumpMemory, with_own: bool) -> Result<(), DumpError> {
     let me = tasks::own();
     let signal_thread = |task| {
         if task != me || with_own {
@@ -99,7 +99,7 @@ fn wait(signalled: &SignalledThreads<'_>, options: &DumpOptions) {
     if signalled.wait_until(now + options.timeout / 10) {
         return;
     }
-    signalled.give_up(|task| Status::of(task, signalled.signal()).is_none_or(|status| status.is_blocked));
+    signalled.give_up(|task| TaskStatus::of(task, signalled.signal()).is_none_or(|status| status.is_blocked));
     signalled.wait_until(now + options.timeout);
     signalled.give_up(|_| true);
 }

@@ -13,25 +13,25 @@ use crate::platform::tasks;
 
 /// The process and the thread that holds the lock; 0: none.
 static HOLDER: AtomicU64 = AtomicU64::new(0);
-static WORK: Shared = Shared(UnsafeCell::new(Work { scratch: [0; SCRATCH], modules: MappedModules::new() }));
+static WORK: DumpCell = DumpCell(UnsafeCell::new(DumpMemory { scratch: [0; SCRATCH], modules: MappedModules::new() }));
 
 /// The memory of a dump. It is static, because a handler's stack may be small.
 #[derive(Debug)]
-pub(crate) struct Work {
+pub(crate) struct DumpMemory {
     pub(crate) scratch: [u8; SCRATCH],
     pub(crate) modules: MappedModules,
 }
 
-struct Shared(UnsafeCell<Work>);
+struct DumpCell(UnsafeCell<DumpMemory>);
 
 // SAFETY: only the holder of the lock accesses it.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for DumpCell {}
 
 /// Permission to dump, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct DumpLock {
     holder: u64,
-    work: &'static mut Work,
+    work: &'static mut DumpMemory,
 }
 
 impl DumpLock {
@@ -48,7 +48,7 @@ impl DumpLock {
         Some(Self { holder: me, work: unsafe { &mut *WORK.0.get() } })
     }
 
-    pub(crate) fn work(&mut self) -> &mut Work {
+    pub(crate) fn work(&mut self) -> &mut DumpMemory {
         self.work
     }
 }

@@ -15,19 +15,20 @@ use crate::capture::capture_from_context;
 use crate::dump::DumpError;
 use crate::platform::dump_signal;
 use crate::platform::raw_files::last_error;
-use crate::platform::tasks::{self, Status};
-use crate::request::{Capture, Request, Start};
+use crate::platform::tasks::{self, TaskStatus};
+use crate::request::{Capture, CaptureRequest, CaptureStart};
 
 /// The maximum number of threads that are signalled.
 const MAX_THREADS: usize = 4096;
 
 /// A signalled thread. The reply is one word: a late handler cannot leave half of one.
-struct Slot {
+struct ThreadSlot {
     task: AtomicI32,
     word: AtomicU64,
 }
 
-static SLOTS: [Slot; MAX_THREADS] = [const { Slot { task: AtomicI32::new(0), word: AtomicU64::new(0) } }; MAX_THREADS];
+static SLOTS: [ThreadSlot; MAX_THREADS] =
+    [const { ThreadSlot { task: AtomicI32::new(0), word: AtomicU64::new(0) } }; MAX_THREADS];
 /// Number of slots in use.
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
 /// Incremented by each reply; the dump waits for it.
@@ -36,10 +37,16 @@ static REPLIES: AtomicU32 = AtomicU32::new(0);
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 /// The thread that dumps, and the request for its own stack.
 static OWN_TASK: AtomicI32 = AtomicI32::new(0);
-static OWN_REQUEST: AtomicPtr<Request> = AtomicPtr::new(ptr::null_mut());
+static OWN_REQUEST: AtomicPtr<CaptureRequest> = AtomicPtr::new(ptr::null_mut());
 
-const EVERYTHING: Request =
-    Request { python: true, native: true, script: true, skip: 0, limit: usize::MAX, start: Start::Caller };
+const EVERYTHING: CaptureRequest = CaptureRequest {
+    python: true,
+    native: true,
+    script: true,
+    skip: 0,
+    limit: usize::MAX,
+    start: CaptureStart::Caller,
+};
 
 const WAITING: u64 = 1 << 32;
 const REPLIED: u64 = 2 << 32;
@@ -98,19 +105,22 @@ pub(crate) struct SignalledThreads<'a> {
     omitted: Cell<usize>,
     /// The stack of the calling thread, if it was captured from a context.
     own: Option<Capture>,
-    _request: Option<&'a Request>,
+    _request: Option<&'a CaptureRequest>,
 }
 
 /// Begins a dump by the thread that holds the lock. `own` is the request for its own stack, which is captured
 /// immediately if there is a context.
-pub(crate) fn begin(own: Option<&Request>, context: Option<*const c_void>) -> Result<SignalledThreads<'_>, DumpError> {
+pub(crate) fn begin(
+    own: Option<&CaptureRequest>,
+    context: Option<*const c_void>,
+) -> Result<SignalledThreads<'_>, DumpError> {
     let signal = dump_signal::signal()?;
     LENGTH.store(0, Ordering::Release);
     OWN_TASK.store(tasks::own(), Ordering::Release);
     OWN_REQUEST.store(own.map_or(ptr::null_mut(), |request| ptr::from_ref(request).cast_mut()), Ordering::Release);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     // SAFETY: the caller of the dump promises a valid context.
-    let captured = |(context, request): (_, &Request)| unsafe { capture_from_context(context, request) };
+    let captured = |(context, request): (_, &CaptureRequest)| unsafe { capture_from_context(context, request) };
     Ok(SignalledThreads {
         signal,
         // SAFETY: `getpid` has no preconditions.
@@ -147,7 +157,7 @@ impl SignalledThreads<'_> {
         slot.word.store(known.map_or(self.waiting, packed), Ordering::Release);
         slot.task.store(task, Ordering::Release);
         LENGTH.store(index + 1, Ordering::Release);
-        let is_pending = || Status::of(task, self.signal).is_some_and(|status| status.is_pending);
+        let is_pending = || TaskStatus::of(task, self.signal).is_some_and(|status| status.is_pending);
         if known.is_none() && !is_pending() && !tasks::send(self.process, task, self.signal) {
             mark_not_signalled(index, slot);
         }
@@ -187,7 +197,7 @@ impl SignalledThreads<'_> {
 }
 
 /// Handles a thread that could not be signalled: it has ended, or too many signals are pending.
-fn mark_not_signalled(index: usize, slot: &Slot) {
+fn mark_not_signalled(index: usize, slot: &ThreadSlot) {
     if last_error() == libc::ESRCH {
         LENGTH.store(index, Ordering::Release);
     } else {
@@ -196,7 +206,7 @@ fn mark_not_signalled(index: usize, slot: &Slot) {
 }
 
 /// Returns the slots in use.
-fn slots() -> &'static [Slot] {
+fn slots() -> &'static [ThreadSlot] {
     &SLOTS[..LENGTH.load(Ordering::Acquire).min(MAX_THREADS)]
 }
 

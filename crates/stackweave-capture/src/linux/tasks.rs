@@ -52,7 +52,7 @@ fn number(text: &[u8]) -> Option<c_int> {
 
 /// The kernel's status of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Status {
+pub(crate) struct TaskStatus {
     /// `R`, `S`, `D`, `T` and so on.
     pub(crate) state: u8,
     /// Whether it blocks the signal.
@@ -61,7 +61,7 @@ pub(crate) struct Status {
     pub(crate) is_pending: bool,
 }
 
-impl Status {
+impl TaskStatus {
     /// Reads the status; `None` if there is no such thread.
     pub(crate) fn of(task: c_int, signal: c_int) -> Option<Self> {
         let mut buffer = [0; 2048];
@@ -108,22 +108,22 @@ mod tests {
         let mut tasks = Vec::new();
         for_each(&mut [0; SCRATCH], |task| tasks.push(task)).unwrap();
         assert!(tasks.contains(&own()) && !tasks.contains(&0));
-        let status = Status::of(own(), libc::SIGUSR2).unwrap();
-        assert_eq!(status, Status { state: b'R', is_blocked: false, is_pending: false });
+        let status = TaskStatus::of(own(), libc::SIGUSR2).unwrap();
+        assert_eq!(status, TaskStatus { state: b'R', is_blocked: false, is_pending: false });
         // SAFETY: a set of the right size, blocked on this thread only.
         unsafe {
             let mut set: libc::sigset_t = core::mem::zeroed();
             libc::sigaddset(&raw mut set, libc::SIGUSR2);
             libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, core::ptr::null_mut());
-            assert!(Status::of(own(), libc::SIGUSR2).unwrap().is_blocked);
+            assert!(TaskStatus::of(own(), libc::SIGUSR2).unwrap().is_blocked);
             libc::raise(libc::SIGUSR2);
-            assert!(Status::of(own(), libc::SIGUSR2).unwrap().is_pending);
-            assert!(!Status::of(own(), libc::SIGUSR1).unwrap().is_blocked);
+            assert!(TaskStatus::of(own(), libc::SIGUSR2).unwrap().is_pending);
+            assert!(!TaskStatus::of(own(), libc::SIGUSR1).unwrap().is_blocked);
             let mut taken = 0;
             libc::sigwait(&raw const set, &raw mut taken);
             libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, core::ptr::null_mut());
         }
-        assert_eq!(Status::of(c_int::MAX, libc::SIGUSR2), None);
+        assert_eq!(TaskStatus::of(c_int::MAX, libc::SIGUSR2), None);
     }
 
     #[test]

@@ -8,13 +8,13 @@ use stackweave_core::{RawFrame, RawFrameKind};
 
 use crate::capture::stacks;
 use crate::platform::tasks;
-use crate::platform::thread_text::{Thread, write_missing_reply_reason};
+use crate::platform::thread_text::{DumpedThread, write_missing_reply_reason};
 use crate::request::Capture;
 use crate::sources::{write_frame, write_parts};
 use crate::stack_query::ReplyLine;
 
 /// Writes a thread with all its frames.
-pub(crate) fn write_thread_lines(out: &mut dyn Write, thread: &Thread) -> fmt::Result {
+pub(crate) fn write_thread_lines(out: &mut dyn Write, thread: &DumpedThread) -> fmt::Result {
     let mut buffer = [0; 64];
     write!(out, "{} {} ", ReplyLine::Thread.as_str(), thread.task)?;
     OneLine(out).write_str(tasks::name(thread.task, &mut buffer))?;

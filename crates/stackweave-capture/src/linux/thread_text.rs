@@ -7,17 +7,17 @@ use stackweave_core::{RawFrame, RawFrameKind};
 
 use crate::capture::stacks;
 use crate::platform::mapped_modules::MappedModules;
-use crate::platform::tasks::{self, Status};
+use crate::platform::tasks::{self, TaskStatus};
 use crate::request::Capture;
 use crate::sources::write_frame;
 
 /// A thread and its reply.
 #[derive(Debug)]
-pub(crate) struct Thread {
+pub(crate) struct DumpedThread {
     pub(crate) task: c_int,
     pub(crate) reply: Option<Capture>,
     /// The status of a thread that has not replied.
-    pub(crate) status: Option<Status>,
+    pub(crate) status: Option<TaskStatus>,
     pub(crate) signal: c_int,
     /// Whether this is the thread that dumps.
     pub(crate) is_own: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Thread {
 /// Writes a thread with at most `limit` of its frames.
 pub(crate) fn write_thread(
     out: &mut dyn fmt::Write,
-    thread: &Thread,
+    thread: &DumpedThread,
     modules: &MappedModules,
     limit: usize,
 ) -> fmt::Result {
@@ -41,7 +41,7 @@ pub(crate) fn write_thread(
     }
 }
 
-fn write_heading(out: &mut dyn fmt::Write, thread: &Thread, capture: Capture) -> fmt::Result {
+fn write_heading(out: &mut dyn fmt::Write, thread: &DumpedThread, capture: Capture) -> fmt::Result {
     let is_python = |frame: RawFrame| matches!(frame.kind(), RawFrameKind::Python { .. });
     if thread.is_own {
         out.write_str(", the calling thread")?;
@@ -74,17 +74,17 @@ fn write_stack(out: &mut dyn fmt::Write, capture: Capture, modules: &MappedModul
     }
 }
 
-fn write_missing_reply(out: &mut dyn fmt::Write, thread: &Thread) -> fmt::Result {
+fn write_missing_reply(out: &mut dyn fmt::Write, thread: &DumpedThread) -> fmt::Result {
     out.write_str(" has not answered: ")?;
     write_missing_reply_reason(out, thread)
 }
 
 /// Writes why a thread has not replied, and ends the line.
-pub(crate) fn write_missing_reply_reason(out: &mut dyn fmt::Write, thread: &Thread) -> fmt::Result {
+pub(crate) fn write_missing_reply_reason(out: &mut dyn fmt::Write, thread: &DumpedThread) -> fmt::Result {
     match thread.status {
-        Some(Status { is_blocked: true, .. }) => writeln!(out, "it blocks signal {}", thread.signal),
-        Some(Status { state: b'D', .. }) => out.write_str("it waits in the kernel, where no signal reaches it\n"),
-        Some(Status { state: b'T' | b't', .. }) => out.write_str("it is stopped\n"),
+        Some(TaskStatus { is_blocked: true, .. }) => writeln!(out, "it blocks signal {}", thread.signal),
+        Some(TaskStatus { state: b'D', .. }) => out.write_str("it waits in the kernel, where no signal reaches it\n"),
+        Some(TaskStatus { state: b'T' | b't', .. }) => out.write_str("it is stopped\n"),
         _ => out.write_str("it did not respond in time\n"),
     }
 }

@@ -32,12 +32,12 @@ struct Shared {
     options: WatchdogOptions,
     fd: OwnedFd,
     dumps: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<WatchState>,
     changed: Condvar,
 }
 
 #[derive(Debug)]
-struct State {
+struct WatchState {
     /// `None`: it has dumped, and waits for the next reset.
     deadline: Option<Instant>,
     is_cancelled: bool,
@@ -54,7 +54,7 @@ impl WatchThread {
         }
         // SAFETY: the descriptor is new and has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let state = State { deadline: deadline(&options), is_cancelled: false, has_ended: false };
+        let state = WatchState { deadline: deadline(&options), is_cancelled: false, has_ended: false };
         let (state, changed) = (Mutex::new(state), Condvar::new());
         let shared = Arc::new(Shared { options, fd, dumps: AtomicU64::new(0), state, changed });
         let watching = Arc::clone(&shared);
@@ -103,7 +103,7 @@ fn deadline(options: &WatchdogOptions) -> Option<Instant> {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WatchState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

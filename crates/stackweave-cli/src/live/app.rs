@@ -4,14 +4,14 @@ use std::cmp::Reverse;
 use std::path::Path;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use stackweave_profile::live::FunctionRow;
+use stackweave_profile::live::TopRow;
 use stackweave_profile::{Measure, Pattern};
 
-use super::snapshot::{Snapshot, State, ViewOptions};
+use super::snapshot::{LiveSnapshot, RecordingState, ViewOptions};
 
 /// The action after a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Action {
+pub(super) enum KeyAction {
     Nothing,
     Quit,
     /// Interrupt the program.
@@ -22,7 +22,7 @@ pub(super) enum Action {
 
 /// The column that the table is sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum LiveSort {
     SelfCost,
     Total,
     Calls,
@@ -30,7 +30,7 @@ pub(super) enum Sort {
 
 /// The mode of the keyboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum KeyboardMode {
     Table,
     /// A filter is being typed.
     Filter,
@@ -40,9 +40,9 @@ pub(super) enum Mode {
 #[derive(Debug)]
 pub(super) struct App {
     pub(super) title: String,
-    pub(super) snapshot: Snapshot,
-    pub(super) mode: Mode,
-    pub(super) sort: Sort,
+    pub(super) snapshot: LiveSnapshot,
+    pub(super) mode: KeyboardMode,
+    pub(super) sort: LiveSort,
     pub(super) filter: String,
     pub(super) options: ViewOptions,
     /// Whether the user has switched between calls and memory.
@@ -61,9 +61,9 @@ impl App {
     pub(super) fn new(path: &Path, colour: bool, has_program: bool) -> Self {
         Self {
             title: super::format::printable(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()),
-            snapshot: Snapshot::default(),
-            mode: Mode::Table,
-            sort: Sort::SelfCost,
+            snapshot: LiveSnapshot::default(),
+            mode: KeyboardMode::Table,
+            sort: LiveSort::SelfCost,
             filter: String::new(),
             options: ViewOptions::default(),
             has_chosen: false,
@@ -80,18 +80,18 @@ impl App {
     }
 
     /// Shows a new snapshot. A recording that has only memory is shown as memory.
-    pub(super) fn take(&mut self, snapshot: Option<Snapshot>) -> Action {
-        let Some(snapshot) = snapshot else { return Action::Nothing };
+    pub(super) fn take(&mut self, snapshot: Option<LiveSnapshot>) -> KeyAction {
+        let Some(snapshot) = snapshot else { return KeyAction::Nothing };
         if self.options.is_paused {
-            return Action::Nothing;
+            return KeyAction::Nothing;
         }
         self.snapshot = snapshot;
         let shows_memory = self.snapshot.has_memory && !self.snapshot.has_calls;
         if self.has_chosen || shows_memory == self.options.shows_memory {
-            return Action::Nothing;
+            return KeyAction::Nothing;
         }
         self.options.shows_memory = shows_memory;
-        Action::UpdateOptions
+        KeyAction::UpdateOptions
     }
 
     pub(super) fn set_output(&mut self, lines: Option<Vec<String>>) {
@@ -102,57 +102,56 @@ impl App {
 
     /// Returns whether nothing more will be recorded.
     pub(super) fn is_over(&self) -> bool {
-        let has_ended = matches!(self.snapshot.state, State::Ended | State::Killed);
+        let has_ended = matches!(self.snapshot.state, RecordingState::Ended | RecordingState::Killed);
         let is_known = match self.program_runs {
             None => has_ended,
-            Some(runs) => !runs && (has_ended || self.snapshot.state == State::Waiting),
+            Some(runs) => !runs && (has_ended || self.snapshot.state == RecordingState::Waiting),
         };
         is_known && self.snapshot.behind == 0
     }
 
     /// Returns the rows that match the filter, sorted.
-    pub(super) fn rows(&self) -> Vec<&FunctionRow> {
+    pub(super) fn rows(&self) -> Vec<&TopRow> {
         let all = if self.options.shows_memory { &self.snapshot.memory.rows } else { &self.snapshot.calls.rows };
         let pattern = Some(&self.filter).filter(|text| !text.is_empty()).and_then(|text| text.parse::<Pattern>().ok());
-        let is_shown =
-            |row: &&FunctionRow| pattern.as_ref().is_none_or(|pattern| pattern.matches(row.function.names()));
-        let mut rows: Vec<&FunctionRow> = all.iter().filter(is_shown).collect();
+        let is_shown = |row: &&TopRow| pattern.as_ref().is_none_or(|pattern| pattern.matches(row.function.names()));
+        let mut rows: Vec<&TopRow> = all.iter().filter(is_shown).collect();
         match self.sort {
-            Sort::SelfCost => rows.sort_by_key(|row| Reverse((row.cost.self_cost, row.cost.total))),
-            Sort::Total => rows.sort_by_key(|row| Reverse((row.cost.total, row.cost.self_cost))),
-            Sort::Calls => rows.sort_by_key(|row| Reverse((row.cost.calls, row.cost.self_cost))),
+            LiveSort::SelfCost => rows.sort_by_key(|row| Reverse((row.cost.self_cost, row.cost.total))),
+            LiveSort::Total => rows.sort_by_key(|row| Reverse((row.cost.total, row.cost.self_cost))),
+            LiveSort::Calls => rows.sort_by_key(|row| Reverse((row.cost.calls, row.cost.self_cost))),
         }
         rows
     }
 
-    pub(super) fn key(&mut self, key: KeyEvent) -> Action {
+    pub(super) fn key(&mut self, key: KeyEvent) -> KeyAction {
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             return match key.code {
-                KeyCode::Char('c') if self.program_runs == Some(true) => Action::Interrupt,
-                KeyCode::Char('c') => Action::Quit,
-                _ => Action::Nothing,
+                KeyCode::Char('c') if self.program_runs == Some(true) => KeyAction::Interrupt,
+                KeyCode::Char('c') => KeyAction::Quit,
+                _ => KeyAction::Nothing,
             };
         }
         match self.mode {
-            Mode::Filter => {
+            KeyboardMode::Filter => {
                 self.key_of_filter(key.code);
-                Action::Nothing
+                KeyAction::Nothing
             }
-            Mode::Help if key.code == KeyCode::Char('q') => Action::Quit,
-            Mode::Help => {
-                self.mode = Mode::Table;
-                Action::Nothing
+            KeyboardMode::Help if key.code == KeyCode::Char('q') => KeyAction::Quit,
+            KeyboardMode::Help => {
+                self.mode = KeyboardMode::Table;
+                KeyAction::Nothing
             }
-            Mode::Table => self.key_of_table(key.code),
+            KeyboardMode::Table => self.key_of_table(key.code),
         }
     }
 
     fn key_of_filter(&mut self, code: KeyCode) {
         match code {
-            KeyCode::Enter => self.mode = Mode::Table,
+            KeyCode::Enter => self.mode = KeyboardMode::Table,
             KeyCode::Esc => {
                 self.filter.clear();
-                self.mode = Mode::Table;
+                self.mode = KeyboardMode::Table;
             }
             KeyCode::Backspace => {
                 self.filter.pop();
@@ -163,14 +162,14 @@ impl App {
         self.first = 0;
     }
 
-    fn key_of_table(&mut self, code: KeyCode) -> Action {
+    fn key_of_table(&mut self, code: KeyCode) -> KeyAction {
         match code {
-            KeyCode::Char('q') => return Action::Quit,
-            KeyCode::Char('s') => self.order_by(Sort::SelfCost),
-            KeyCode::Char('t') => self.order_by(Sort::Total),
-            KeyCode::Char('c' | 'b') => self.order_by(Sort::Calls),
-            KeyCode::Char('/') => self.mode = Mode::Filter,
-            KeyCode::Char('?') => self.mode = Mode::Help,
+            KeyCode::Char('q') => return KeyAction::Quit,
+            KeyCode::Char('s') => self.order_by(LiveSort::SelfCost),
+            KeyCode::Char('t') => self.order_by(LiveSort::Total),
+            KeyCode::Char('c' | 'b') => self.order_by(LiveSort::Calls),
+            KeyCode::Char('/') => self.mode = KeyboardMode::Filter,
+            KeyCode::Char('?') => self.mode = KeyboardMode::Help,
             KeyCode::Esc => self.filter.clear(),
             KeyCode::Char('p' | ' ') => return self.update(|options| options.is_paused ^= true),
             KeyCode::Char('h') => return self.update(|options| options.show_all ^= true),
@@ -189,15 +188,15 @@ impl App {
             KeyCode::End => self.first = usize::MAX,
             _ => {}
         }
-        Action::Nothing
+        KeyAction::Nothing
     }
 
-    fn order_by(&mut self, sort: Sort) {
+    fn order_by(&mut self, sort: LiveSort) {
         (self.sort, self.first) = (sort, 0);
     }
 
-    fn update(&mut self, change: impl FnOnce(&mut ViewOptions)) -> Action {
+    fn update(&mut self, change: impl FnOnce(&mut ViewOptions)) -> KeyAction {
         change(&mut self.options);
-        Action::UpdateOptions
+        KeyAction::UpdateOptions
     }
 }

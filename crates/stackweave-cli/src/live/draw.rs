@@ -6,10 +6,10 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Sparkline};
 
-use super::app::{App, Mode};
+use super::app::{App, KeyboardMode};
 use super::draw_rows::{head, row};
 use super::format::{bytes, clock, count, plural, short_count};
-use super::snapshot::State;
+use super::snapshot::RecordingState;
 
 /// The minimum heights of the screen for the curve and for the output of the program.
 const HEIGHT_WITH_CURVE: u16 = 14;
@@ -40,7 +40,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &mut App) {
     if let Some(keys) = take_bottom(&mut rest, 1) {
         frame.render_widget(Paragraph::new(keys_line(app)), keys);
     }
-    if app.mode == Mode::Help {
+    if app.mode == KeyboardMode::Help {
         let lines: Vec<Line<'_>> = HELP.iter().map(|text| Line::raw(format!("  {text}"))).collect();
         frame.render_widget(Paragraph::new(lines), rest);
         return;
@@ -68,13 +68,13 @@ impl App {
 
 fn title(app: &App) -> Line<'static> {
     let (state, colour) = match (app.snapshot.state, app.program_runs) {
-        (State::Ended, Some(true)) => ("the recording has ended, the program is still running", Color::Yellow),
-        (State::Ended, _) => ("ended", Color::Cyan),
-        (State::Killed, _) => ("killed: the recording is truncated but readable", Color::Red),
+        (RecordingState::Ended, Some(true)) => ("the recording has ended, the program is still running", Color::Yellow),
+        (RecordingState::Ended, _) => ("ended", Color::Cyan),
+        (RecordingState::Killed, _) => ("killed: the recording is truncated but readable", Color::Red),
         (_, Some(false)) => ("the program has ended", Color::Cyan),
-        (State::Waiting, _) => ("waiting for the recording", Color::Yellow),
-        (State::Ring, _) => ("flight recorder: written when the program ends", Color::Yellow),
-        (State::Recording, _) => ("recording", Color::Green),
+        (RecordingState::Waiting, _) => ("waiting for the recording", Color::Yellow),
+        (RecordingState::Ring, _) => ("flight recorder: written when the program ends", Color::Yellow),
+        (RecordingState::Recording, _) => ("recording", Color::Green),
     };
     let mut spans = vec![
         Span::styled(format!(" {} ", app.title), Style::new().add_modifier(Modifier::BOLD)),
@@ -128,7 +128,7 @@ fn rate_now(app: &App) -> u64 {
 fn keys_line(app: &App) -> Line<'static> {
     let dim = Style::new().add_modifier(Modifier::DIM);
     match app.mode {
-        Mode::Filter => Line::raw(format!(" /{}▏  Enter keeps it, Esc shows all", app.filter)),
+        KeyboardMode::Filter => Line::raw(format!(" /{}▏  Enter keeps it, Esc shows all", app.filter)),
         _ if app.is_over() => Line::styled(" recording ended: q quits", Style::new().add_modifier(Modifier::BOLD)),
         _ => {
             let filter = if app.filter.is_empty() { String::new() } else { format!(" only {}  ", app.filter) };

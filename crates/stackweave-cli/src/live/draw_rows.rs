@@ -3,14 +3,14 @@
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use stackweave_profile::Measure;
-use stackweave_profile::live::FunctionRow;
+use stackweave_profile::live::TopRow;
 
-use super::app::{App, Sort};
+use super::app::{App, LiveSort};
 use super::format::{location, printable, share, short_count, value};
 
 /// The columns that fit.
 #[derive(Clone, Copy, Debug)]
-struct Columns {
+struct VisibleColumns {
     bar: usize,
     has_total: bool,
     has_calls: bool,
@@ -23,7 +23,7 @@ const CALLS: usize = 8;
 const HOT: f64 = 0.25;
 const WARM: f64 = 0.05;
 
-impl Columns {
+impl VisibleColumns {
     fn of(width: usize) -> Self {
         let bar = match width {
             100.. => 12,
@@ -58,22 +58,22 @@ const fn label(measure: Measure) -> &'static str {
 }
 
 pub(super) fn head(app: &App, width: usize) -> Line<'static> {
-    let columns = Columns::of(width);
+    let columns = VisibleColumns::of(width);
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let chosen = bold.add_modifier(Modifier::REVERSED);
-    let style = |sort: Sort| if app.sort == sort { chosen } else { bold };
-    let mut spans = cell("self", VALUE, style(Sort::SelfCost));
+    let style = |sort: LiveSort| if app.sort == sort { chosen } else { bold };
+    let mut spans = cell("self", VALUE, style(LiveSort::SelfCost));
     spans.push(Span::raw(" ".repeat(SHARE)));
     if columns.bar > 0 {
         spans.push(Span::raw(" ".repeat(columns.bar + 1)));
     }
     if columns.has_total {
-        spans.extend(cell("total", VALUE, style(Sort::Total)));
+        spans.extend(cell("total", VALUE, style(LiveSort::Total)));
         spans.push(Span::raw(" ".repeat(SHARE)));
     }
     if columns.has_calls {
         let calls = if app.options.shows_memory { "blocks" } else { "calls" };
-        spans.extend(cell(calls, CALLS, style(Sort::Calls)));
+        spans.extend(cell(calls, CALLS, style(LiveSort::Calls)));
     }
     let text = if app.options.shows_memory {
         format!("  function, by {}", label(measure(app)))
@@ -84,8 +84,8 @@ pub(super) fn head(app: &App, width: usize) -> Line<'static> {
     Line::from(spans)
 }
 
-pub(super) fn row(app: &App, row: &FunctionRow, width: usize) -> Line<'static> {
-    let columns = Columns::of(width);
+pub(super) fn row(app: &App, row: &TopRow, width: usize) -> Line<'static> {
+    let columns = VisibleColumns::of(width);
     let measure = measure(app);
     let total = if app.options.shows_memory { app.snapshot.memory.total } else { app.snapshot.calls.total };
     let (self_share, all) = (share(row.cost.self_cost, total), share(row.cost.total, total));

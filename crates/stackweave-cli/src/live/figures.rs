@@ -9,20 +9,20 @@ use stackweave_recording::{Missing, ProcessRecording, ReadError};
 
 use super::followed_files::Files;
 use super::processes;
-use super::snapshot::{Snapshot, State, ViewOptions};
+use super::snapshot::{LiveSnapshot, RecordingState, ViewOptions};
 
 /// The thread that the events of recorders themselves are assigned to.
 const RECORDER_THREAD: &str = "stackweave";
 
 /// The figures of a process.
 #[derive(Debug)]
-pub(super) struct ProcessFigures {
+pub(super) struct ProcessCounts {
     calls: LiveCalls,
     memory: LiveMemory,
     pub(super) names: NativeNames,
 }
 
-impl ProcessFigures {
+impl ProcessCounts {
     pub(super) fn new(process: &ProcessRecording) -> Self {
         let (calls, memory) = (LiveCalls::new(process), LiveMemory::new(process));
         Self { calls, memory, names: NativeNames::default() }
@@ -71,8 +71,8 @@ pub(super) fn snapshot(
     files: &Files,
     options: ViewOptions,
     is_behind: bool,
-) -> Result<(Snapshot, Vec<Vec<u32>>), ReadError> {
-    let mut snapshot = Snapshot { remarks: files.remark.iter().cloned().collect(), ..Snapshot::default() };
+) -> Result<(LiveSnapshot, Vec<Vec<u32>>), ReadError> {
+    let mut snapshot = LiveSnapshot { remarks: files.remark.iter().cloned().collect(), ..LiveSnapshot::default() };
     let (mut calls, mut memory) = (Profile::empty(Measure::WallTime), Profile::empty(options.measure));
     let mut nameless = Vec::new();
     for (process, figures) in files.processes() {
@@ -108,7 +108,7 @@ pub(super) fn snapshot(
     Ok((snapshot, nameless))
 }
 
-fn count(snapshot: &mut Snapshot, process: &ProcessRecording, figures: &ProcessFigures) {
+fn count(snapshot: &mut LiveSnapshot, process: &ProcessRecording, figures: &ProcessCounts) {
     snapshot.processes += 1;
     snapshot.threads += process.dictionary().threads().filter(|thread| thread.name != RECORDER_THREAD).count();
     snapshot.events += process.event_count();
@@ -120,7 +120,7 @@ fn count(snapshot: &mut Snapshot, process: &ProcessRecording, figures: &ProcessF
     snapshot.remarks.extend(damaged(figures.calls.missing()).into_iter().flatten());
 }
 
-fn add_memory(snapshot: &mut Snapshot, figures: &ProcessFigures, now: &MemoryNow) {
+fn add_memory(snapshot: &mut LiveSnapshot, figures: &ProcessCounts, now: &MemoryNow) {
     let (totals, memory) = (now.totals(), &mut snapshot.memory);
     snapshot.has_memory = true;
     memory.live_bytes += totals.figures.live_bytes;
@@ -144,25 +144,25 @@ fn merge(all: &mut Profile, added: &Profile) {
 }
 
 /// Returns the state of the program itself: forked processes begin and end meanwhile.
-fn state(files: &Files) -> State {
-    let Some((process, _)) = files.processes().next() else { return State::Waiting };
+fn state(files: &Files) -> RecordingState {
+    let Some((process, _)) = files.processes().next() else { return RecordingState::Waiting };
     let start = process.start();
     let is_here = start.boot_id == processes::boot_id();
     match (process.end(), start.mode) {
-        (Some(_), _) => State::Ended,
-        (None, _) if is_here && !processes::is_running(start.pid) => State::Killed,
-        (None, RecordingMode::Ring) => State::Ring,
-        (None, RecordingMode::Whole) => State::Recording,
+        (Some(_), _) => RecordingState::Ended,
+        (None, _) if is_here && !processes::is_running(start.pid) => RecordingState::Killed,
+        (None, RecordingMode::Ring) => RecordingState::Ring,
+        (None, RecordingMode::Whole) => RecordingState::Recording,
     }
 }
 
-fn elapsed(files: &Files, state: State) -> Duration {
+fn elapsed(files: &Files, state: RecordingState) -> Duration {
     let Some((process, figures)) = files.processes().next() else { return Duration::ZERO };
     let recorded = process.time_range().map_or(figures.calls.last_ns(), |range| range.end);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let since = Duration::from_nanos(u64::try_from(process.start().started_wall_ns).unwrap_or(0));
     match state {
-        State::Recording | State::Ring => now.saturating_sub(since),
+        RecordingState::Recording | RecordingState::Ring => now.saturating_sub(since),
         _ => Duration::from_nanos(recorded),
     }
 }

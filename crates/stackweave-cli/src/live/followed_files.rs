@@ -4,11 +4,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use stackweave_recording::file::Start;
+use stackweave_recording::file::ProcessStart;
 use stackweave_recording::read::{FileChange, Follower};
 use stackweave_recording::{OpenError, ProcessRecording};
 
-use super::figures::ProcessFigures;
+use super::figures::ProcessCounts;
 use crate::failure::Failure;
 
 /// The suffix of recordings.
@@ -31,7 +31,7 @@ pub(super) struct Files {
 #[derive(Debug)]
 pub(super) struct Followed {
     follower: Follower,
-    pub(super) figures: Vec<ProcessFigures>,
+    pub(super) figures: Vec<ProcessCounts>,
     pub(super) bytes: u64,
     /// The time at which the file grew last.
     grown: Instant,
@@ -64,18 +64,18 @@ impl Files {
             }
             file.bytes = look.file_bytes;
             let known = file.figures.len();
-            file.figures.extend(file.follower.processes()[known..].iter().map(ProcessFigures::new));
+            file.figures.extend(file.follower.processes()[known..].iter().map(ProcessCounts::new));
         }
         Ok(())
     }
 
     /// Returns every process with its figures.
-    pub(super) fn processes(&self) -> impl Iterator<Item = (&ProcessRecording, &ProcessFigures)> {
+    pub(super) fn processes(&self) -> impl Iterator<Item = (&ProcessRecording, &ProcessCounts)> {
         self.followed.iter().flat_map(|file| file.follower.processes().iter().zip(&file.figures))
     }
 
     /// Returns the figures of the process with this start, if one of the files still has it.
-    pub(super) fn figures_of(&mut self, start: &Start) -> Option<&mut ProcessFigures> {
+    pub(super) fn figures_of(&mut self, start: &ProcessStart) -> Option<&mut ProcessCounts> {
         let mut all = self.followed.iter_mut().flat_map(Followed::processes_mut);
         all.find(|(process, _)| process.start() == start).map(|(_, figures)| figures)
     }
@@ -113,7 +113,7 @@ impl Files {
     }
 
     /// Returns the start of the program's own recording.
-    fn first_start(&self) -> Option<Start> {
+    fn first_start(&self) -> Option<ProcessStart> {
         Some(self.followed.first()?.follower.processes().first()?.start().clone())
     }
 
@@ -144,7 +144,7 @@ impl Followed {
     }
 
     /// Returns every process with its figures.
-    pub(super) fn processes_mut(&mut self) -> impl Iterator<Item = (&ProcessRecording, &mut ProcessFigures)> {
+    pub(super) fn processes_mut(&mut self) -> impl Iterator<Item = (&ProcessRecording, &mut ProcessCounts)> {
         self.follower.processes().iter().zip(&mut self.figures)
     }
 }
@@ -154,7 +154,7 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
 }
 
 /// Returns whether a process belongs to the same run as the first one; without a recorded parent, older ones do not.
-fn is_same_run(start: &Start, first: &Start) -> bool {
+fn is_same_run(start: &ProcessStart, first: &ProcessStart) -> bool {
     match (start.run(), first.run()) {
         (Some(run), Some(first)) => run == first,
         _ => start.started_wall_ns >= first.started_wall_ns,
@@ -231,12 +231,12 @@ mod tests {
     fn processes_are_found_by_their_start_until_the_file_is_replaced() {
         static STACKS: StackTable = StackTable::new();
         let folder = Folder::new();
-        let [first, child, second] = [(1, 10), (2, 20), (1, 30)].map(|(pid, started_wall_ns)| Start {
+        let [first, child, second] = [(1, 10), (2, 20), (1, 30)].map(|(pid, started_wall_ns)| ProcessStart {
             pid,
             started_wall_ns,
-            ..Start::default()
+            ..ProcessStart::default()
         });
-        let begun = |start: &Start| {
+        let begun = |start: &ProcessStart| {
             let mut bytes = Vec::new();
             Encoder::new(&STACKS).start(start, &mut bytes);
             bytes

@@ -23,10 +23,10 @@ use clap::Args;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 
 use crate::failure::Failure;
-use app::{Action, App};
+use app::{App, KeyAction};
 use program_output::ProgramOutput;
 use signals::Signals;
-use terminal::{Keys, Screen};
+use terminal::{Keys, LiveScreen};
 use worker::Worker;
 
 #[derive(Debug, Args)]
@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &Live) -> Result<(), Failure> {
     let worker = Worker::start(&arguments.recording, arguments.old, Duration::from_secs_f64(arguments.refresh))?;
     let signals = Signals::watch(arguments.program.is_some())?;
     let keys = Keys::open()?;
-    let mut screen = Screen::enter()?;
+    let mut screen = LiveScreen::enter()?;
     let mut app = App::new(&arguments.recording, colour, arguments.program.is_some());
     let mut printed = ProgramOutput::new(&arguments.printed);
     let result = show((&mut screen, &keys), &mut app, &worker, (&signals, &mut printed, arguments.program));
@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: &Live) -> Result<(), Failure> {
 
 /// Shows the view until the user or a signal ends it.
 fn show(
-    (screen, keys): (&mut Screen, &Keys),
+    (screen, keys): (&mut LiveScreen, &Keys),
     app: &mut App,
     worker: &Worker,
     (signals, printed, program): (&Signals, &mut ProgramOutput, Option<u32>),
@@ -99,7 +99,7 @@ fn show(
             app.program_runs = program.map(processes::is_running);
             app.set_output(printed.read_new());
         }
-        if app.take(worker.newest()?) == Action::UpdateOptions {
+        if app.take(worker.newest()?) == KeyAction::UpdateOptions {
             worker.set_options(app.options());
         }
         screen.draw(app)?;
@@ -107,10 +107,10 @@ fn show(
         while is_key {
             match event::read().map_err(terminal::failure)? {
                 Event::Key(key) if key.kind != KeyEventKind::Release => match app.key(key) {
-                    Action::Quit => return Ok(()),
-                    Action::Interrupt => processes::interrupt_group(),
-                    Action::UpdateOptions => worker.set_options(app.options()),
-                    Action::Nothing => {}
+                    KeyAction::Quit => return Ok(()),
+                    KeyAction::Interrupt => processes::interrupt_group(),
+                    KeyAction::UpdateOptions => worker.set_options(app.options()),
+                    KeyAction::Nothing => {}
                 },
                 _ => {}
             }

@@ -5,8 +5,8 @@ use std::thread;
 
 use stackweave_profile::live::NativeNames;
 use stackweave_recording::ProcessRecording;
-use stackweave_recording::file::Start;
-use stackweave_symbolize::{Options, Symbolizer};
+use stackweave_recording::file::ProcessStart;
+use stackweave_symbolize::{Symbolizer, SymbolizerOptions};
 
 use super::processes;
 use crate::failure::Failure;
@@ -21,13 +21,13 @@ struct NameRequest {
 #[derive(Debug)]
 pub(super) struct NativeNaming {
     requests: Sender<NameRequest>,
-    replies: Receiver<(Start, NativeNames)>,
+    replies: Receiver<(ProcessStart, NativeNames)>,
     is_pending: bool,
 }
 
 impl NativeNaming {
     pub(super) fn start() -> Result<Self, Failure> {
-        let options = Options::from_environment().map_err(Failure::new)?;
+        let options = SymbolizerOptions::from_environment().map_err(Failure::new)?;
         let (requests, received) = channel::<NameRequest>();
         let (reply, replies) = channel();
         let name = move || {
@@ -56,7 +56,7 @@ impl NativeNaming {
 
     /// Returns the names once they are resolved, with the start of their process: its file may have been replaced
     /// meanwhile.
-    pub(super) fn reply(&mut self) -> Option<(Start, NativeNames)> {
+    pub(super) fn reply(&mut self) -> Option<(ProcessStart, NativeNames)> {
         let reply = self.replies.try_recv().ok()?;
         self.is_pending = false;
         Some(reply)

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use stackweave_profile::Measure;
-use stackweave_profile::live::FunctionRow;
+use stackweave_profile::live::TopRow;
 
 /// A recording at one moment.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Snapshot {
-    pub(super) state: State,
+pub(super) struct LiveSnapshot {
+    pub(super) state: RecordingState,
     /// The time since the start of the recording; up to its end if it has one.
     pub(super) elapsed: Duration,
     pub(super) file_bytes: u64,
@@ -21,14 +21,14 @@ pub(super) struct Snapshot {
     pub(super) has_calls: bool,
     pub(super) has_memory: bool,
     pub(super) calls: Calls,
-    pub(super) memory: Memory,
+    pub(super) memory: LiveFigures,
     /// Remarks for the user, one sentence each.
     pub(super) remarks: Vec<String>,
 }
 
 /// The state of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum RecordingState {
     /// There is no file, or it is empty.
     #[default]
     Waiting,
@@ -43,7 +43,7 @@ pub(super) enum State {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Calls {
     /// Not sorted.
-    pub(super) rows: Vec<FunctionRow>,
+    pub(super) rows: Vec<TopRow>,
     /// In nanoseconds.
     pub(super) total: i64,
     pub(super) begun: u64,
@@ -52,9 +52,9 @@ pub(super) struct Calls {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Memory {
+pub(super) struct LiveFigures {
     /// Not sorted.
-    pub(super) rows: Vec<FunctionRow>,
+    pub(super) rows: Vec<TopRow>,
     /// The total of the selected measure.
     pub(super) total: i64,
     pub(super) measure: Option<Measure>,

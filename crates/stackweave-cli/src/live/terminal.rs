@@ -31,12 +31,12 @@ fn output() -> Box<dyn Write> {
 }
 
 /// The terminal while the view is shown. It is restored when this is dropped, and before a panic is reported.
-pub(super) struct Screen {
+pub(super) struct LiveScreen {
     /// Never dropped: that would show the cursor, as `leave` does, and panic if the terminal is closed.
     terminal: ManuallyDrop<Terminal<CrosstermBackend<Box<dyn Write>>>>,
 }
 
-impl Screen {
+impl LiveScreen {
     pub(super) fn enter() -> Result<Self, Failure> {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
@@ -58,7 +58,7 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for LiveScreen {
     fn drop(&mut self) {
         leave();
         // The panic hook can't be changed during a panic.

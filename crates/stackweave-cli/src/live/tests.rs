@@ -9,14 +9,14 @@ use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::style::{Color, Modifier};
-use stackweave_profile::live::FunctionRow;
-use stackweave_profile::{CallStatistics, FrameKind, Function, Measure, Origin};
+use stackweave_profile::live::TopRow;
+use stackweave_profile::{CallStatistics, CodeOrigin, FrameKind, Function, Measure};
 
-use super::app::{Action, App};
+use super::app::{App, KeyAction};
 use super::draw::draw;
-use super::snapshot::{Snapshot, State};
+use super::snapshot::{LiveSnapshot, RecordingState};
 
-fn row(name: &str, self_time: i64, total: i64, calls: u64) -> FunctionRow {
+fn row(name: &str, self_time: i64, total: i64, calls: u64) -> TopRow {
     let function = Function {
         kind: FrameKind::Python,
         name: name.into(),
@@ -24,24 +24,24 @@ fn row(name: &str, self_time: i64, total: i64, calls: u64) -> FunctionRow {
         filename: Some(Arc::from(format!("/src/{name}.py"))),
         module: None,
         first_line: Some(7),
-        origin: Origin::Program,
+        origin: CodeOrigin::Program,
     };
-    FunctionRow {
+    TopRow {
         function,
         cost: CallStatistics { calls, primitive_calls: calls, self_cost: self_time, total, total_of_all: total },
     }
 }
 
-fn snapshot() -> Snapshot {
-    let mut snapshot = Snapshot {
-        state: State::Recording,
+fn snapshot() -> LiveSnapshot {
+    let mut snapshot = LiveSnapshot {
+        state: RecordingState::Recording,
         elapsed: Duration::from_secs(83),
         file_bytes: 3 << 20,
         processes: 1,
         threads: 2,
         events: 2_469_134,
         has_calls: true,
-        ..Snapshot::default()
+        ..LiveSnapshot::default()
     };
     snapshot.calls.rows = vec![
         row("parse", 300_000_000, 400_000_000, 12),
@@ -54,7 +54,7 @@ fn snapshot() -> Snapshot {
     snapshot
 }
 
-fn with_memory(mut snapshot: Snapshot) -> Snapshot {
+fn with_memory(mut snapshot: LiveSnapshot) -> LiveSnapshot {
     snapshot.has_memory = true;
     snapshot.memory.rows = vec![row("grow", 3 << 20, 3 << 20, 40), row("keep", 1 << 20, 4 << 20, 2)];
     snapshot.memory.total = 4 << 20;
@@ -65,7 +65,7 @@ fn with_memory(mut snapshot: Snapshot) -> Snapshot {
     snapshot
 }
 
-fn app(snapshot: Snapshot) -> App {
+fn app(snapshot: LiveSnapshot) -> App {
     let mut app = App::new(Path::new("/tmp/run.swv"), true, false);
     app.take(Some(snapshot));
     app
@@ -87,13 +87,13 @@ fn shown(app: &mut App) -> Vec<String> {
     lines(&drawn(app, 100, 24))
 }
 
-fn press(app: &mut App, code: KeyCode) -> Action {
+fn press(app: &mut App, code: KeyCode) -> KeyAction {
     app.key(KeyEvent::new(code, KeyModifiers::NONE))
 }
 
 fn type_in(app: &mut App, text: &str) {
     for letter in text.chars() {
-        assert_eq!(press(app, KeyCode::Char(letter)), Action::Nothing);
+        assert_eq!(press(app, KeyCode::Char(letter)), KeyAction::Nothing);
     }
 }
 
@@ -145,13 +145,13 @@ fn a_filter_is_typed_applied_and_removed() {
 #[test]
 fn a_pause_keeps_the_snapshot() {
     let mut app = app(snapshot());
-    assert_eq!(press(&mut app, KeyCode::Char('p')), Action::UpdateOptions);
+    assert_eq!(press(&mut app, KeyCode::Char('p')), KeyAction::UpdateOptions);
     assert!(app.options().is_paused);
-    app.take(Some(Snapshot::default()));
+    app.take(Some(LiveSnapshot::default()));
     assert_eq!(functions(&mut app).len(), 3);
     assert!(shown(&mut app)[0].contains("paused"));
-    assert_eq!(press(&mut app, KeyCode::Char(' ')), Action::UpdateOptions);
-    app.take(Some(Snapshot::default()));
+    assert_eq!(press(&mut app, KeyCode::Char(' ')), KeyAction::UpdateOptions);
+    app.take(Some(LiveSnapshot::default()));
     assert!(functions(&mut app).is_empty());
 }
 
@@ -183,20 +183,20 @@ fn memory_is_shown_if_it_is_all_there_is_and_on_request() {
     let mut alone = with_memory(snapshot());
     alone.has_calls = false;
     let mut app = App::new(Path::new("run.swv"), true, false);
-    assert_eq!(app.take(Some(alone)), Action::UpdateOptions);
+    assert_eq!(app.take(Some(alone)), KeyAction::UpdateOptions);
     assert_eq!(functions(&mut app), ["grow", "keep"]);
     let lines = shown(&mut app);
     assert!(lines[1].starts_with(" 4.00 MiB live · peak 9.00 MiB"), "{lines:#?}");
     assert!(lines[2].contains("live memory, at most 9 B"));
     for (key, measure) in [('a', Measure::AllocatedBytes), ('k', Measure::PeakBytes), ('l', Measure::LiveBytes)] {
-        assert_eq!((press(&mut app, KeyCode::Char(key)), app.options().measure), (Action::UpdateOptions, measure));
+        assert_eq!((press(&mut app, KeyCode::Char(key)), app.options().measure), (KeyAction::UpdateOptions, measure));
     }
 
     let mut both = self::app(with_memory(snapshot()));
     assert_eq!(functions(&mut both), ["load", "parse", "main"]);
-    assert_eq!(press(&mut both, KeyCode::Tab), Action::UpdateOptions);
+    assert_eq!(press(&mut both, KeyCode::Tab), KeyAction::UpdateOptions);
     assert_eq!(functions(&mut both), ["grow", "keep"]);
-    assert_eq!(both.take(Some(with_memory(snapshot()))), Action::Nothing, "the choice is kept");
+    assert_eq!(both.take(Some(with_memory(snapshot()))), KeyAction::Nothing, "the choice is kept");
     press(&mut both, KeyCode::Tab);
     assert_eq!(functions(&mut both), ["load", "parse", "main"]);
 }
@@ -239,31 +239,31 @@ fn anomalies_are_shown() {
     assert!(lines[0].ends_with("3.20M events behind") && lines[1].ends_with("17 lost"), "{lines:#?}");
     assert!(lines[2].contains("was truncated"));
     let states = [
-        (State::Waiting, "waiting for the recording"),
-        (State::Ring, "written when the program ends"),
-        (State::Killed, "killed"),
+        (RecordingState::Waiting, "waiting for the recording"),
+        (RecordingState::Ring, "written when the program ends"),
+        (RecordingState::Killed, "killed"),
     ];
     for (state, words) in states {
-        assert!(shown(&mut app(Snapshot { state, ..snapshot() }))[0].contains(words));
+        assert!(shown(&mut app(LiveSnapshot { state, ..snapshot() }))[0].contains(words));
     }
 }
 
 #[test]
 fn after_the_end_only_quitting_is_offered() {
-    let mut app = app(Snapshot { state: State::Ended, ..snapshot() });
+    let mut app = app(LiveSnapshot { state: RecordingState::Ended, ..snapshot() });
     let lines = shown(&mut app);
     assert!(lines[0].contains("ended") && lines[23].contains("recording ended: q quits"), "{lines:#?}");
-    assert_eq!(press(&mut app, KeyCode::Char('q')), Action::Quit);
+    assert_eq!(press(&mut app, KeyCode::Char('q')), KeyAction::Quit);
 }
 
 #[test]
 fn an_interrupt_goes_to_the_program_while_it_runs() {
     let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-    assert_eq!(app(snapshot()).key(interrupt), Action::Quit);
+    assert_eq!(app(snapshot()).key(interrupt), KeyAction::Quit);
     let mut running = App::new(Path::new("run.swv"), true, true);
-    assert_eq!(running.key(interrupt), Action::Interrupt);
+    assert_eq!(running.key(interrupt), KeyAction::Interrupt);
     running.program_runs = Some(false);
-    assert_eq!(running.key(interrupt), Action::Quit);
+    assert_eq!(running.key(interrupt), KeyAction::Quit);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::figures::snapshot;
 use super::followed_files::Files;
 use super::native_naming::NativeNaming;
 use super::processes;
-use super::snapshot::{Snapshot, ViewOptions};
+use super::snapshot::{LiveSnapshot, ViewOptions};
 use crate::failure::Failure;
 
 /// At most one part in this many of the time is spent on snapshots.
@@ -21,7 +21,7 @@ const WAITING: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub(super) struct Worker {
     options: Sender<ViewOptions>,
-    snapshots: Receiver<Result<Snapshot, Failure>>,
+    snapshots: Receiver<Result<LiveSnapshot, Failure>>,
 }
 
 impl Worker {
@@ -50,7 +50,7 @@ impl Worker {
     }
 
     /// Returns the newest snapshot, if there is a new one.
-    pub(super) fn newest(&self) -> Result<Option<Snapshot>, Failure> {
+    pub(super) fn newest(&self) -> Result<Option<LiveSnapshot>, Failure> {
         let mut newest = None;
         loop {
             match self.snapshots.try_recv() {
@@ -74,7 +74,7 @@ struct Work {
 }
 
 impl Work {
-    fn run(mut self, changes: &Receiver<ViewOptions>, show: &Sender<Result<Snapshot, Failure>>) {
+    fn run(mut self, changes: &Receiver<ViewOptions>, show: &Sender<Result<LiveSnapshot, Failure>>) {
         loop {
             let made = self.round();
             let has_failed = made.is_err();
@@ -91,7 +91,7 @@ impl Work {
 
     /// Reads new events, for at most one refresh interval, and makes a snapshot. Returns how long to pause, and the
     /// snapshot.
-    fn round(&mut self) -> Result<(Duration, Option<Snapshot>), Failure> {
+    fn round(&mut self) -> Result<(Duration, Option<LiveSnapshot>), Failure> {
         let began = Instant::now();
         self.files.read_new()?;
         let refresh = self.refresh;

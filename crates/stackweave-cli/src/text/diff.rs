@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use stackweave_profile::{CallStatistics, Change, Children, Diff, DiffNode, FunctionDiff, NodeId};
+use stackweave_profile::{CallStatistics, Children, Diff, DiffNode, FunctionDiff, NodeId, ValueChange};
 
 use crate::text::location::{name_and_location, name_and_path};
-use crate::text::rows::{Cell, Layout, Row, write_rows};
+use crate::text::rows::{LineLayout, StyledText, TextRow, write_rows};
 use crate::text::style::Style;
 use crate::text::table::Sort;
 use crate::text::values::{percentage, signed_value};
@@ -52,22 +52,22 @@ pub fn write_diff(out: &mut dyn Write, diff: &Diff, options: &DiffOptions) -> io
     let lines = if options.by_path { paths(diff, least) } else { functions(diff, options, least) };
     let hidden = options.limit.map_or(0, |limit| lines.len().saturating_sub(limit));
     rows.extend(lines.into_iter().take(options.limit.unwrap_or(usize::MAX)));
-    let layout = Layout { width: options.width, colour: options.colour, are_paths: !options.by_path };
+    let layout = LineLayout { width: options.width, colour: options.colour, are_paths: !options.by_path };
     let name = if options.by_path { "path" } else { "function" };
     write_rows(out, ["before", "after", "change", ""], name, &rows, layout)?;
     if hidden > 0 { writeln!(out, "({hidden} more)") } else { Ok(()) }
 }
 
-fn functions(diff: &Diff, options: &DiffOptions, least: f64) -> Vec<Row<4>> {
+fn functions(diff: &Diff, options: &DiffOptions, least: f64) -> Vec<TextRow<4>> {
     let cost = |side: Option<CallStatistics>| {
         side.map(|cost| if options.sort == Sort::Total { cost.total } else { cost.self_cost })
     };
     let change = |function: &FunctionDiff| diff.change(cost(function.before), cost(function.after));
-    let mut changes: Vec<(&FunctionDiff, Change)> =
+    let mut changes: Vec<(&FunctionDiff, ValueChange)> =
         diff.by_function().iter().map(|function| (function, change(function))).collect();
     changes.retain(|(_, change)| change.difference() != 0.0 && change.difference().abs() >= least);
     changes.sort_by(|(_, a), (_, b)| b.difference().abs().total_cmp(&a.difference().abs()));
-    let line = |(function, change): (&FunctionDiff, Change)| {
+    let line = |(function, change): (&FunctionDiff, ValueChange)| {
         let mut row = row(
             diff,
             change,
@@ -84,7 +84,7 @@ fn functions(diff: &Diff, options: &DiffOptions, least: f64) -> Vec<Row<4>> {
 const DEEPEST: usize = 100;
 
 /// Returns the paths below which a cost changed, indented.
-fn paths(diff: &Diff, least: f64) -> Vec<Row<4>> {
+fn paths(diff: &Diff, least: f64) -> Vec<TextRow<4>> {
     let children = diff.children();
     let matters = changed_below(diff, least);
     let mut rows = Vec::new();
@@ -111,11 +111,11 @@ fn push_children(diff: &Diff, children: &Children, at: (NodeId, usize), waiting:
     waiting.extend(below.into_iter().map(|id| (id, at.1)));
 }
 
-fn total(diff: &Diff, id: NodeId) -> Change {
+fn total(diff: &Diff, id: NodeId) -> ValueChange {
     total_of(diff, &diff.nodes()[id.index()])
 }
 
-fn total_of(diff: &Diff, node: &DiffNode) -> Change {
+fn total_of(diff: &Diff, node: &DiffNode) -> ValueChange {
     diff.change(node.before.map(|cost| cost.total), node.after.map(|cost| cost.total))
 }
 
@@ -133,14 +133,14 @@ fn changed_below(diff: &Diff, least: f64) -> Vec<bool> {
     matters
 }
 
-fn row(diff: &Diff, change: Change, guides: &str, (name, location): (String, String)) -> Row<4> {
+fn row(diff: &Diff, change: ValueChange, guides: &str, (name, location): (String, String)) -> TextRow<4> {
     let difference = change.difference();
     let style = match difference {
         more if more > 0.0 => Style::Hot,
         less if less < 0.0 => Style::Good,
         _ => Style::Plain,
     };
-    let plain = |text: String| -> Cell { (text, Style::Plain) };
+    let plain = |text: String| -> StyledText { (text, Style::Plain) };
     let ratio = change.ratio().map_or_else(String::new, |ratio| format!("{:+.1}%", (ratio - 1.0) * 100.0));
     let numbers = if diff.is_normalised() {
         let sign = if difference > 0.0 { "+" } else { "" };
@@ -150,7 +150,7 @@ fn row(diff: &Diff, change: Change, guides: &str, (name, location): (String, Str
         [measure.text(change.before), measure.text(change.after), signed_value(measure, difference)]
     };
     let [before, after, difference] = numbers;
-    Row {
+    TextRow {
         numbers: [plain(before), plain(after), (difference, style), (ratio, style)],
         guides: guides.to_owned(),
         name: plain(name),
@@ -159,7 +159,7 @@ fn row(diff: &Diff, change: Change, guides: &str, (name, location): (String, Str
 }
 
 /// Marks a row of which only one of the profiles has the function.
-fn mark(row: &mut Row<4>, is_before: bool, is_after: bool) {
+fn mark(row: &mut TextRow<4>, is_before: bool, is_after: bool) {
     if is_before != is_after {
         let (column, word) = if is_after { (0, "new") } else { (1, "gone") };
         row.numbers[column].0 = "-".into();

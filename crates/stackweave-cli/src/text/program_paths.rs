@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 
-use stackweave_profile::{FunctionId, NodeId, Origin, Profile};
+use stackweave_profile::{CodeOrigin, FunctionId, NodeId, Profile};
 
 use crate::text::values::share;
 
@@ -22,7 +22,7 @@ pub(crate) fn program_paths(profile: &Profile, min_share: f64) -> HashSet<NodeId
     let mut below: BTreeMap<FunctionId, NodeId> = BTreeMap::new();
     for (id, node) in tree.iter() {
         let function = functions.frame(node.frame).function;
-        if functions.function(function).origin != Origin::Program || node.cost.total <= 0 {
+        if functions.function(function).origin != CodeOrigin::Program || node.cost.total <= 0 {
             continue;
         }
         if share(node.cost.total, whole) >= min_share {

@@ -5,21 +5,21 @@ use std::io::{self, Write};
 use crate::text::style::{Style, cut, cut_start, width};
 
 /// A text with its style.
-pub(crate) type Cell = (String, Style);
+pub(crate) type StyledText = (String, Style);
 
 /// A row: numbers, aligned to the right, then the guides of a tree, the name and its location.
 #[derive(Clone, Debug)]
-pub(crate) struct Row<const N: usize> {
-    pub(crate) numbers: [Cell; N],
+pub(crate) struct TextRow<const N: usize> {
+    pub(crate) numbers: [StyledText; N],
     pub(crate) guides: String,
-    pub(crate) name: Cell,
+    pub(crate) name: StyledText,
     pub(crate) location: String,
 }
 
-impl<const N: usize> Row<N> {
+impl<const N: usize> TextRow<N> {
     /// Returns the row with the first columns only.
-    pub(crate) fn first<const M: usize>(self) -> Row<M> {
-        Row { numbers: first(self.numbers), guides: self.guides, name: self.name, location: self.location }
+    pub(crate) fn first<const M: usize>(self) -> TextRow<M> {
+        TextRow { numbers: first(self.numbers), guides: self.guides, name: self.name, location: self.location }
     }
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn first<T: Default, const N: usize, const M: usize>(all: [T; N]) -> 
 
 /// The width of lines, and whether they have colours.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Layout {
+pub(crate) struct LineLayout {
     pub(crate) width: Option<usize>,
     pub(crate) colour: bool,
     /// Whether the end of a location is kept if it is cut, instead of the beginning.
@@ -47,8 +47,8 @@ pub(crate) fn write_rows<const N: usize>(
     out: &mut dyn Write,
     heads: [&str; N],
     name_head: &str,
-    rows: &[Row<N>],
-    layout: Layout,
+    rows: &[TextRow<N>],
+    layout: LineLayout,
 ) -> io::Result<()> {
     let mut widths = heads.map(width);
     for row in rows {
@@ -56,7 +56,7 @@ pub(crate) fn write_rows<const N: usize>(
             *column = (*column).max(width(text));
         }
     }
-    let head = Row {
+    let head = TextRow {
         numbers: heads.map(|head| (head.to_owned(), Style::Head)),
         guides: String::new(),
         name: (name_head.to_owned(), Style::Head),
@@ -73,8 +73,8 @@ pub(crate) fn write_rows<const N: usize>(
     Ok(())
 }
 
-fn put_row<const N: usize>(line: &mut String, row: &Row<N>, widths: [usize; N], layout: Layout) {
-    let is_used = |(_, column): &(&Cell, usize)| *column > 0;
+fn put_row<const N: usize>(line: &mut String, row: &TextRow<N>, widths: [usize; N], layout: LineLayout) {
+    let is_used = |(_, column): &(&StyledText, usize)| *column > 0;
     for ((text, style), column) in row.numbers.iter().zip(widths).filter(is_used) {
         line.extend(std::iter::repeat_n(' ', column - width(text)));
         style.put(line, text, layout.colour);
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn numbers_are_aligned_and_long_names_are_cut() {
-        let row = |number: &str, name: &str| Row {
+        let row = |number: &str, name: &str| TextRow {
             numbers: [(number.to_owned(), Style::Plain)],
             guides: String::new(),
             name: (name.to_owned(), Style::Plain),
@@ -121,7 +121,7 @@ mod tests {
         };
         let rows = [row("1", "short"), row("1000", "a_name_that_is_much_too_long_for_this")];
         let mut out = Vec::new();
-        let layout = Layout { width: Some(34), colour: false, are_paths: true };
+        let layout = LineLayout { width: Some(34), colour: false, are_paths: true };
         write_rows(&mut out, ["n"], "function", &rows, layout).unwrap();
         let text = String::from_utf8(out).unwrap();
         let expected = "   n  function\n   1  short  …ng/folder/file.py:10\n1000  a_name_that_is…long_for_this\n";

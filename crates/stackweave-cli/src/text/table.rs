@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use stackweave_profile::{CallStatistics, FunctionId, Measure, Profile, Statistics};
 
 use crate::text::location::name_and_path;
-use crate::text::rows::{Cell, Layout, Row, first, write_rows};
+use crate::text::rows::{LineLayout, StyledText, TextRow, first, write_rows};
 use crate::text::style::Style;
 use crate::text::tree::{count_text, float};
 use crate::text::values::{percentage, share};
@@ -56,14 +56,14 @@ pub fn write_table(out: &mut dyn Write, profile: &Profile, options: &TableOption
     let mut functions = sorted_functions(profile, options.sort);
     let hidden = options.limit.map_or(0, |limit| functions.len().saturating_sub(limit));
     functions.truncate(functions.len() - hidden);
-    let rows: Vec<Row<7>> =
+    let rows: Vec<TextRow<7>> =
         functions.iter().map(|(id, cost)| row(profile, *id, *cost, options.folder.as_deref())).collect();
     let heads = [profile.measure().counted(), "self", "", "total", "", "self/call", "total/call"];
-    let layout = Layout { width: options.width, colour: options.colour, are_paths: true };
+    let layout = LineLayout { width: options.width, colour: options.colour, are_paths: true };
     if profile.measure() == Measure::WallTime {
         write_rows(out, heads, "function", &rows, layout)?;
     } else {
-        let rows: Vec<Row<5>> = rows.into_iter().map(Row::first).collect();
+        let rows: Vec<TextRow<5>> = rows.into_iter().map(TextRow::first).collect();
         write_rows(out, first(heads), "function", &rows, layout)?;
     }
     if hidden > 0 { writeln!(out, "({hidden} more)") } else { Ok(()) }
@@ -82,12 +82,12 @@ pub fn sorted_functions(profile: &Profile, by: Sort) -> Vec<(FunctionId, CallSta
     functions
 }
 
-fn row(profile: &Profile, id: FunctionId, cost: CallStatistics, folder: Option<&Path>) -> Row<7> {
+fn row(profile: &Profile, id: FunctionId, cost: CallStatistics, folder: Option<&Path>) -> TextRow<7> {
     let (self_cost, self_share) = cost_and_share(profile, cost.self_cost);
     let (total, total_share) = cost_and_share(profile, cost.total);
     let each = |sum: i64, calls: u64| (per_call(profile, sum, calls), Style::Plain);
     let (name, location) = name_and_path(profile.functions().function(id), folder);
-    Row {
+    TextRow {
         numbers: [
             (if profile.measure() == Measure::Calls { String::new() } else { calls(cost) }, Style::Plain),
             self_cost,
@@ -109,7 +109,7 @@ pub(crate) fn calls(cost: CallStatistics) -> String {
     if cost.calls == cost.primitive_calls { all } else { format!("{all}/{}", count_text(cost.primitive_calls)) }
 }
 
-fn cost_and_share(profile: &Profile, cost: i64) -> (Cell, Cell) {
+fn cost_and_share(profile: &Profile, cost: i64) -> (StyledText, StyledText) {
     let share = share(cost, profile.total());
     let style = Style::of_share(share);
     ((profile.measure().text(float(cost)), style), (percentage(share), style))

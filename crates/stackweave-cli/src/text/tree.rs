@@ -8,7 +8,7 @@ use stackweave_profile::{Children, Measure, NodeId, Profile};
 
 use crate::text::location::name_and_location;
 use crate::text::program_paths::program_paths;
-use crate::text::rows::{Layout, Row, write_rows};
+use crate::text::rows::{LineLayout, TextRow, write_rows};
 use crate::text::style::{Style, width};
 use crate::text::values::{count, percentage, share};
 
@@ -36,38 +36,38 @@ impl Default for TreeOptions {
 /// Writes each path with its total and self cost, share and calls; those with the highest cost first.
 pub fn write_tree(out: &mut dyn Write, profile: &Profile, options: &TreeOptions) -> io::Result<()> {
     let kept = if options.keeps_program { program_paths(profile, options.min_share) } else { HashSet::new() };
-    let mut lines = Lines { profile, children: profile.tree().children(), kept, options, rows: Vec::new() };
+    let mut lines = TreeLines { profile, children: profile.tree().children(), kept, options, rows: Vec::new() };
     lines.collect();
     let rows = lines.rows;
-    let layout = Layout { width: options.width, colour: options.colour, are_paths: false };
+    let layout = LineLayout { width: options.width, colour: options.colour, are_paths: false };
     write_rows(out, ["total", "share", "self", profile.measure().counted()], "function", &rows, layout)
 }
 
 /// Deeper levels are not indented further.
 const DEEPEST: usize = 100;
 
-struct Lines<'a> {
+struct TreeLines<'a> {
     profile: &'a Profile,
     children: Children,
     /// Nodes that have a line whatever their share is.
     kept: HashSet<NodeId>,
     options: &'a TreeOptions,
-    rows: Vec<Row<4>>,
+    rows: Vec<TextRow<4>>,
 }
 
 /// A line that is not written yet.
-enum PendingLine {
+enum UnwrittenLine {
     Node { id: NodeId, depth: usize, before: String, branch: &'static str },
     Others { count: usize, total: i64, guides: String },
 }
 
-impl Lines<'_> {
+impl TreeLines<'_> {
     fn collect(&mut self) {
         let mut waiting = Vec::new();
         self.push_children(NodeId::ROOT, 0, "", &mut waiting);
         while let Some(next) = waiting.pop() {
             match next {
-                PendingLine::Node { id, depth, before, branch } => {
+                UnwrittenLine::Node { id, depth, before, branch } => {
                     self.put_node(id, depth, &before, branch);
                     let below = match branch {
                         _ if depth >= DEEPEST => "",
@@ -77,7 +77,7 @@ impl Lines<'_> {
                     };
                     self.push_children(id, depth + 1, &format!("{before}{below}"), &mut waiting);
                 }
-                PendingLine::Others { count, total, guides } => self.put_others(count, total, guides),
+                UnwrittenLine::Others { count, total, guides } => self.put_others(count, total, guides),
             }
         }
         let hidden = self.profile.without_frame();
@@ -89,7 +89,7 @@ impl Lines<'_> {
     }
 
     /// Pushes the callees of a node to the stack, the one with the highest cost on top.
-    fn push_children(&self, id: NodeId, depth: usize, before: &str, waiting: &mut Vec<PendingLine>) {
+    fn push_children(&self, id: NodeId, depth: usize, before: &str, waiting: &mut Vec<UnwrittenLine>) {
         let tree = self.profile.tree();
         let total = |id: &NodeId| tree.node(*id).cost.total;
         let is_deep = self.options.max_depth.is_some_and(|most| depth >= most);
@@ -100,7 +100,7 @@ impl Lines<'_> {
         if !small.is_empty() {
             let total = small.iter().map(total).fold(0, i64::saturating_add);
             let guides = if depth == 0 { String::new() } else { format!("{before}└─ ") };
-            waiting.push(PendingLine::Others { count: small.len(), total, guides });
+            waiting.push(UnwrittenLine::Others { count: small.len(), total, guides });
         }
         shown.sort_by_key(|id| (Reverse(total(id)), *id));
         let last = if small.is_empty() { shown.last().copied() } else { None };
@@ -110,7 +110,7 @@ impl Lines<'_> {
                 _ if Some(id) == last => "└─ ",
                 _ => "├─ ",
             };
-            waiting.push(PendingLine::Node { id, depth, before: before.to_owned(), branch });
+            waiting.push(UnwrittenLine::Node { id, depth, before: before.to_owned(), branch });
         }
     }
 
@@ -135,12 +135,12 @@ impl Lines<'_> {
         self.rows.push(row);
     }
 
-    fn row(&self, total: i64, self_cost: i64, guides: String) -> Row<4> {
+    fn row(&self, total: i64, self_cost: i64, guides: String) -> TextRow<4> {
         let measure = self.profile.measure();
         let whole = self.profile.total();
         let style = Style::of_share(share(total, whole));
         let self_style = Style::of_share(share(self_cost, whole));
-        Row {
+        TextRow {
             numbers: [
                 (measure.text(float(total)), style),
                 (percentage(share(total, whole)), style),

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use stackweave_core::{NoNames, RawFrame};
 use stackweave_recording::events::{self, Allocator};
-use stackweave_recording::{Options, Recorder};
+use stackweave_recording::{Recorder, RecorderOptions};
 
 use crate::common::{Recorded, STACKS, frame, line, text};
 
 /// Records notes like the tracers.
 fn record_notes(path: &Path, demoted: &[&str]) {
-    let recorder = Recorder::start(Options::new(path), &STACKS, Arc::new(NoNames)).unwrap();
+    let recorder = Recorder::start(RecorderOptions::new(path), &STACKS, Arc::new(NoNames)).unwrap();
     let [demotion, note] = [events::DEMOTED, events::TRACE_NOTE].map(|kind| recorder.register(kind).unwrap());
     for name in demoted.iter().chain(demoted) {
         recorder.record(demotion, &[frame(name).to_bits(), 1_000, 40]);
@@ -43,7 +43,7 @@ fn info_shows_the_notes_of_a_tracer() {
 
 /// Records a program that allocates three blocks, frees one, and has a block on a device.
 fn record_memory(path: &Path, size: u64) {
-    let mut options = Options::new(path);
+    let mut options = RecorderOptions::new(path);
     options.extra.insert("recorder".to_owned(), "memory".to_owned());
     let recorder = Recorder::start(options, &STACKS, Arc::new(NoNames)).unwrap();
     recorder.name_thread("trainer");
@@ -80,7 +80,7 @@ fn heap_shows_the_functions_that_allocated_memory() {
     for view in ["peak", "temporary", "sizes", "threads", "tags", "time"] {
         assert!(recorded.printed(&["heap", "a.swv", "--view", view]).0.lines().count() > 1, "{view}");
     }
-    let trace = Recorder::start(Options::new(recorded.path("trace.swv")), &STACKS, Arc::new(NoNames)).unwrap();
+    let trace = Recorder::start(RecorderOptions::new(recorded.path("trace.swv")), &STACKS, Arc::new(NoNames)).unwrap();
     trace.begin(frame("epoch"));
     assert_eq!(trace.stop().error, None);
     let none = recorded.failure(&["heap", "trace.swv"]);
@@ -93,7 +93,7 @@ fn heap_shows_the_functions_that_allocated_memory() {
 fn totals_have_no_time_range_and_samples_are_estimates() {
     let recorded = Recorded::new();
     let record = |name: &str, extra: &[(&str, &str)]| {
-        let mut options = Options::new(recorded.path(name));
+        let mut options = RecorderOptions::new(recorded.path(name));
         options.extra.extend(extra.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         let nothing = Recorder::start(options, &STACKS, Arc::new(NoNames)).unwrap();
         assert_eq!(nothing.stop().error, None);
@@ -115,7 +115,7 @@ fn totals_have_no_time_range_and_samples_are_estimates() {
 #[test]
 fn every_command_shows_a_recording_that_has_only_device_memory() {
     let recorded = Recorded::new();
-    let mut options = Options::new(recorded.path("a.swv"));
+    let mut options = RecorderOptions::new(recorded.path("a.swv"));
     let extra = [("recorder", "memory"), ("device.1.name", "Toy 9000"), ("device.1.total", "1048576")];
     options.extra.extend(extra.map(|(name, value)| (name.to_owned(), value.to_owned())));
     let host = Recorder::start(options, &STACKS, Arc::new(NoNames)).unwrap();

@@ -9,7 +9,7 @@ use stackweave_export::Format;
 use stackweave_heap::LedgerOptions;
 use stackweave_recording::Recording;
 use stackweave_recording::events::{self, Allocator};
-use stackweave_recording::file::Start;
+use stackweave_recording::file::ProcessStart;
 use stackweave_tapes::memory::{MemoryStep, MemoryTape, RECORDER, header};
 use stackweave_tapes::{span, with_bytes};
 use stackweave_testkit::child::in_own_process;
@@ -48,7 +48,7 @@ fn bytes(parts: &[Part]) -> Vec<u8> {
     let has = |part: Part| parts.contains(&part);
     let options = [("recorder", "memory"), ("memory.mode", "history"), ("calls", "1")];
     let start = match (has(Part::Memory), has(Part::Calls)) {
-        (false, _) => Start { pid: 7, ..Start::default() },
+        (false, _) => ProcessStart { pid: 7, ..ProcessStart::default() },
         (true, false) => header(&options[..2]),
         (true, true) => header(&options),
     };

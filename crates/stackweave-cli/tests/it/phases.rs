@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use stackweave_core::{NoNames, RawFrame};
 use stackweave_recording::events;
 use stackweave_recording::file::ClockSource;
-use stackweave_recording::{Options, Recorder};
+use stackweave_recording::{Recorder, RecorderOptions};
 use stackweave_store::label;
 
 use crate::common::{Recorded, STACKS, line};
@@ -24,7 +24,7 @@ fn code(name: &str) -> RawFrame {
 
 /// Records two compilations, of which the second fails, with times in whole milliseconds.
 fn record(path: &Path) {
-    let mut options = Options { clock: Some(ClockSource::Monotonic), ..Options::new(path) };
+    let mut options = RecorderOptions { clock: Some(ClockSource::Monotonic), ..RecorderOptions::new(path) };
     options.extra.insert("timing".to_owned(), "1".to_owned());
     let recorder = Recorder::start(options, &STACKS, Arc::new(NoNames)).unwrap();
     recorder.name_thread("compiler");
@@ -145,7 +145,8 @@ fn failures_are_one_sentence() {
     let recorded = recorded().with("spans.swv", 1);
     std::fs::write(recorded.path("text.txt"), "some text\n").unwrap();
     std::fs::write(recorded.path("empty.swv"), "").unwrap();
-    let nothing = Recorder::start(Options::new(recorded.path("nothing.swv")), &STACKS, Arc::new(NoNames)).unwrap();
+    let nothing =
+        Recorder::start(RecorderOptions::new(recorded.path("nothing.swv")), &STACKS, Arc::new(NoNames)).unwrap();
     assert_eq!(nothing.stop().error, None);
     for (arguments, words) in [
         (&["phases", "text.txt"][..], "text.txt"),

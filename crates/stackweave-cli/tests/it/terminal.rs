@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use stackweave_core::NoNames;
-use stackweave_recording::{Options, Recorder};
+use stackweave_recording::{Recorder, RecorderOptions};
 
 use crate::common::{Recorded, frame, text};
 
@@ -69,9 +69,12 @@ const EVENTS: usize = 400_000;
 #[test]
 fn an_interrupt_ends_the_command_by_the_signal_without_a_half_written_file() {
     let recorded = Recorded::new();
-    let writer =
-        Recorder::start(Options::new(recorded.path("a.swv")), &crate::common::STACKS, std::sync::Arc::new(NoNames))
-            .unwrap();
+    let writer = Recorder::start(
+        RecorderOptions::new(recorded.path("a.swv")),
+        &crate::common::STACKS,
+        std::sync::Arc::new(NoNames),
+    )
+    .unwrap();
     for _ in 0..EVENTS {
         writer.begin(frame("load"));
         writer.end();

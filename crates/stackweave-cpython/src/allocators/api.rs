@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use super::Domain;
 use super::error::AllocatorError;
 use crate::interpreter::{first_of, is_free_threaded};
-use crate::symbols::Symbols;
+use crate::symbols::SymbolLookup;
 
 pub(super) type Malloc = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
 pub(super) type Calloc = unsafe extern "C" fn(*mut c_void, usize, usize) -> *mut c_void;
@@ -17,7 +17,7 @@ pub(super) type FreeArena = unsafe extern "C" fn(*mut c_void, *mut c_void, usize
 /// `PyMemAllocatorEx`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub(super) struct Allocator {
+pub(super) struct PyMemAllocatorEx {
     pub(super) context: *mut c_void,
     pub(super) malloc: Option<Malloc>,
     pub(super) calloc: Option<Calloc>,
@@ -25,7 +25,7 @@ pub(super) struct Allocator {
     pub(super) free: Option<Free>,
 }
 
-impl Allocator {
+impl PyMemAllocatorEx {
     const NONE: Self = Self { context: core::ptr::null_mut(), malloc: None, calloc: None, realloc: None, free: None };
 
     fn words(&self) -> [usize; 5] {
@@ -77,9 +77,9 @@ struct StopTheWorld {
 }
 
 #[derive(Debug)]
-pub(super) struct Api {
-    get: unsafe extern "C" fn(c_int, *mut Allocator),
-    set: unsafe extern "C" fn(c_int, *mut Allocator),
+pub(super) struct AllocatorApi {
+    get: unsafe extern "C" fn(c_int, *mut PyMemAllocatorEx),
+    set: unsafe extern "C" fn(c_int, *mut PyMemAllocatorEx),
     get_arena: unsafe extern "C" fn(*mut ArenaAllocator),
     set_arena: unsafe extern "C" fn(*mut ArenaAllocator),
     malloc: [unsafe extern "C" fn(usize) -> *mut c_void; 2],
@@ -89,9 +89,9 @@ pub(super) struct Api {
     world: Option<StopTheWorld>,
 }
 
-impl Api {
+impl AllocatorApi {
     pub(super) fn find() -> Result<&'static Self, AllocatorError> {
-        static API: OnceLock<Api> = OnceLock::new();
+        static API: OnceLock<AllocatorApi> = OnceLock::new();
         if let Some(api) = API.get() {
             return Ok(api);
         }
@@ -100,7 +100,7 @@ impl Api {
     }
 
     fn look_up() -> Result<Self, AllocatorError> {
-        let symbols = Symbols::find().ok_or(crate::Unavailable::NoInterpreter)?;
+        let symbols = SymbolLookup::find().ok_or(crate::Unavailable::NoInterpreter)?;
         // SAFETY: the signatures are those of the headers of 3.10 to 3.15.
         unsafe {
             let world = if is_free_threaded(symbols)? { Some(StopTheWorld::look_up(symbols)?) } else { None };
@@ -129,16 +129,16 @@ impl Api {
 
     /// # Safety
     /// The GIL is held.
-    pub(super) unsafe fn get(&self, domain: Domain) -> Allocator {
-        let mut allocator = Allocator::NONE;
+    pub(super) unsafe fn get(&self, domain: Domain) -> PyMemAllocatorEx {
+        let mut allocator = PyMemAllocatorEx::NONE;
         // SAFETY: the call writes the struct.
         unsafe { (self.get)(domain as c_int, &raw mut allocator) };
         allocator
     }
 
     /// # Safety
-    /// As for [`Api::get`]; and the allocator's functions serve every block of the domain, forever.
-    pub(super) unsafe fn set(&self, domain: Domain, mut allocator: Allocator) {
+    /// As for [`AllocatorApi::get`]; and the allocator's functions serve every block of the domain, forever.
+    pub(super) unsafe fn set(&self, domain: Domain, mut allocator: PyMemAllocatorEx) {
         // SAFETY: the call copies the struct; passed on to the caller.
         unsafe { (self.set)(domain as c_int, &raw mut allocator) };
     }
@@ -153,7 +153,7 @@ impl Api {
     }
 
     /// # Safety
-    /// As for [`Api::set`], for arenas.
+    /// As for [`AllocatorApi::set`], for arenas.
     pub(super) unsafe fn set_arena(&self, mut allocator: ArenaAllocator) {
         // SAFETY: the call copies the struct; passed on to the caller.
         unsafe { (self.set_arena)(&raw mut allocator) };
@@ -190,7 +190,7 @@ impl Api {
 impl StopTheWorld {
     /// # Safety
     /// The symbols are those of an interpreter.
-    unsafe fn look_up(symbols: Symbols) -> Result<Self, AllocatorError> {
+    unsafe fn look_up(symbols: SymbolLookup) -> Result<Self, AllocatorError> {
         // SAFETY: the signatures are those of the headers of 3.14 and 3.15.
         unsafe {
             Ok(Self {

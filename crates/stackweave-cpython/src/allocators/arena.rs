@@ -8,7 +8,7 @@ use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
-use super::api::{Api, ArenaAllocator, FreeArena, Malloc};
+use super::api::{AllocatorApi, ArenaAllocator, FreeArena, Malloc};
 use super::{AllocatorObserver, Domain, chain};
 
 /// The newest of our links. Changed with the GIL held.
@@ -49,7 +49,7 @@ fn newest<O: AllocatorObserver>() -> Option<&'static ArenaLink> {
 
 /// # Safety
 /// As for [`chain::install`].
-pub(super) unsafe fn install<O: AllocatorObserver>(api: &Api) {
+pub(super) unsafe fn install<O: AllocatorObserver>(api: &AllocatorApi) {
     // SAFETY: passed on to the caller; our functions forward, so they serve every arena that the previous ones serve.
     unsafe {
         let now = api.get_arena();
@@ -70,7 +70,7 @@ pub(super) unsafe fn install<O: AllocatorObserver>(api: &Api) {
 
 /// # Safety
 /// As for [`chain::remove`].
-pub(super) unsafe fn remove<O: AllocatorObserver>(api: &Api) {
+pub(super) unsafe fn remove<O: AllocatorObserver>(api: &AllocatorApi) {
     IS_RECORDING.store(false, Ordering::Relaxed);
     let Some(link) = newest::<O>() else { return };
     // SAFETY: passed on to the caller.
@@ -107,7 +107,7 @@ unsafe extern "C" fn free(context: *mut c_void, arena: *mut c_void, size: usize)
 /// As for [`chain::install_first`].
 #[cold]
 unsafe fn reinstall<O: AllocatorObserver>() {
-    let Ok(api) = Api::find() else { return };
+    let Ok(api) = AllocatorApi::find() else { return };
     // Other threads may be calling an allocator.
     if api.has_no_gil() {
         return;

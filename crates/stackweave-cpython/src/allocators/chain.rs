@@ -8,14 +8,14 @@ use core::any::TypeId;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use super::api::Api;
-use super::functions::{self, Link, Previous};
+use super::api::AllocatorApi;
+use super::functions::{self, AllocatorLink, Previous};
 use super::{AllocatorObserver, Domain};
 
 /// The newest link of each domain. Changed with the GIL held.
-static NEWEST: [AtomicPtr<Link>; 2] = [const { AtomicPtr::new(ptr::null_mut()) }; 2];
+static NEWEST: [AtomicPtr<AllocatorLink>; 2] = [const { AtomicPtr::new(ptr::null_mut()) }; 2];
 
-fn newest(domain: Domain) -> Option<&'static Link> {
+fn newest(domain: Domain) -> Option<&'static AllocatorLink> {
     let link = NEWEST[domain as usize - 1].load(Ordering::Acquire);
     // SAFETY: links are never freed.
     unsafe { link.as_ref() }
@@ -26,7 +26,7 @@ fn newest(domain: Domain) -> Option<&'static Link> {
 ///
 /// # Safety
 /// The GIL is held, no other thread runs in a build without it, and the caller is not inside an allocator.
-pub(super) unsafe fn install<O: AllocatorObserver>(api: &Api, domain: Domain) {
+pub(super) unsafe fn install<O: AllocatorObserver>(api: &AllocatorApi, domain: Domain) {
     if let Some(link) = newest(domain)
         && link.observer == TypeId::of::<O>()
         // SAFETY: passed on to the caller.
@@ -44,7 +44,7 @@ pub(super) unsafe fn install<O: AllocatorObserver>(api: &Api, domain: Domain) {
 ///
 /// # Safety
 /// The GIL is held, and no other thread runs in a build without it.
-pub(super) unsafe fn install_first<O: AllocatorObserver>(api: &Api, domain: Domain) -> bool {
+pub(super) unsafe fn install_first<O: AllocatorObserver>(api: &AllocatorApi, domain: Domain) -> bool {
     // SAFETY: passed on to the caller; our functions forward, so they serve every block that the previous ones serve.
     unsafe {
         let now = api.get(domain);
@@ -71,7 +71,7 @@ pub(super) unsafe fn install_first<O: AllocatorObserver>(api: &Api, domain: Doma
 ///
 /// # Safety
 /// As for [`install_first`].
-pub(super) unsafe fn remove<O: AllocatorObserver>(api: &Api, domain: Domain) {
+pub(super) unsafe fn remove<O: AllocatorObserver>(api: &AllocatorApi, domain: Domain) {
     let mut link = newest(domain);
     while let Some(each) = link {
         each.is_recording.store(false, Ordering::Relaxed);
@@ -90,15 +90,15 @@ pub(super) unsafe fn remove<O: AllocatorObserver>(api: &Api, domain: Domain) {
 ///
 /// # Safety
 /// As for [`install`].
-unsafe fn is_in_chain(api: &Api, domain: Domain, link: &Link) -> bool {
+unsafe fn is_in_chain(api: &AllocatorApi, domain: Domain, link: &AllocatorLink) -> bool {
     link.was_called.store(false, Ordering::Relaxed);
     // SAFETY: passed on to the caller.
     unsafe { api.allocate_and_free(domain) };
     link.was_called.load(Ordering::Relaxed)
 }
 
-fn new_link<O: AllocatorObserver>(domain: Domain, previous: Previous) -> &'static Link {
-    let link = Box::leak(Box::new(Link {
+fn new_link<O: AllocatorObserver>(domain: Domain, previous: Previous) -> &'static AllocatorLink {
+    let link = Box::leak(Box::new(AllocatorLink {
         previous,
         observer: TypeId::of::<O>(),
         older: newest(domain),

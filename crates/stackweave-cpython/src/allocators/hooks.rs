@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use super::api::Api;
+use super::api::AllocatorApi;
 use super::error::AllocatorError;
 use super::{AllocatorObserver, Domain, arena, chain};
 
@@ -11,8 +11,8 @@ static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
 /// Makes Python's allocators call an observer, until it is removed. A process has one at a time.
 #[derive(Debug)]
 pub struct AllocatorHooks {
-    api: &'static Api,
-    remove: unsafe fn(&Api),
+    api: &'static AllocatorApi,
+    remove: unsafe fn(&AllocatorApi),
     is_installed: bool,
     reinstalled_before: u64,
 }
@@ -23,7 +23,7 @@ impl AllocatorHooks {
     /// # Safety
     /// The GIL is held.
     pub unsafe fn install<O: AllocatorObserver>() -> Result<Self, AllocatorError> {
-        let api = Api::find()?;
+        let api = AllocatorApi::find()?;
         if !api.holds_gil() {
             return Err(AllocatorError::NoGil);
         }
@@ -64,7 +64,7 @@ impl AllocatorHooks {
 
 /// # Safety
 /// As for [`chain::remove`].
-unsafe fn remove<O: AllocatorObserver>(api: &Api) {
+unsafe fn remove<O: AllocatorObserver>(api: &AllocatorApi) {
     // SAFETY: passed on to the caller.
     unsafe {
         arena::remove::<O>(api);

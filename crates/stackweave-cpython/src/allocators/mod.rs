@@ -17,7 +17,7 @@ pub use error::AllocatorError;
 pub use hooks::AllocatorHooks;
 
 /// An address that an allocator returns, or null.
-pub type Pointer = *mut c_void;
+pub type BlockPointer = *mut c_void;
 
 /// The allocator that was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub enum Domain {
 /// The function that was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is the function of that name")]
-pub enum Function {
+pub enum AllocatorFunction {
     Malloc,
     Calloc,
     Realloc,
@@ -48,14 +48,24 @@ pub enum Function {
 /// All methods are to be inlined into the function that the interpreter calls, whose caller is the code that allocates.
 pub trait AllocatorObserver: 'static {
     /// Handles an allocation by `original`, which returns null if there is no memory.
-    fn allocate(domain: Domain, function: Function, size: usize, original: impl FnOnce() -> Pointer) -> Pointer;
+    fn allocate(
+        domain: Domain,
+        function: AllocatorFunction,
+        size: usize,
+        original: impl FnOnce() -> BlockPointer,
+    ) -> BlockPointer;
 
     /// Handles the free of a block by `original`. The block is not null.
-    fn free(block: Pointer, original: impl FnOnce());
+    fn free(block: BlockPointer, original: impl FnOnce());
 
     /// Handles a reallocation by `original`, which frees `old`, if that is not null, and allocates another block, maybe
     /// at the same address; if there is no memory, it returns null, and `old` stays.
-    fn reallocate(domain: Domain, old: Pointer, size: usize, original: impl FnOnce() -> Pointer) -> Pointer;
+    fn reallocate(
+        domain: Domain,
+        old: BlockPointer,
+        size: usize,
+        original: impl FnOnce() -> BlockPointer,
+    ) -> BlockPointer;
 
     /// Returns whether the thread is in one of the methods above, or is never recorded.
     fn is_in_event() -> bool;

@@ -6,45 +6,45 @@ use std::sync::OnceLock;
 
 use super::error::HookError;
 use crate::interpreter::{Interpreter, first_of};
-use crate::public_api::Object;
+use crate::public_api::ObjectPointer;
 use crate::unavailable::Unavailable;
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Api {
-    pub(super) system_object: unsafe extern "C" fn(*const c_char) -> Object,
-    pub(super) attribute: unsafe extern "C" fn(Object, *const c_char) -> Object,
-    call: unsafe extern "C" fn(Object, Object) -> Object,
-    new_tuple: unsafe extern "C" fn(isize) -> Object,
-    set_item: unsafe extern "C" fn(Object, isize, Object) -> c_int,
-    tuple_size: unsafe extern "C" fn(Object) -> isize,
-    tuple_item: unsafe extern "C" fn(Object, isize) -> Object,
-    new_number: unsafe extern "C" fn(c_long) -> Object,
-    as_number: unsafe extern "C" fn(Object) -> c_long,
-    new_text: unsafe extern "C" fn(*const c_char) -> Object,
-    as_text: unsafe extern "C" fn(Object, *mut isize) -> *const c_char,
-    to_text: unsafe extern "C" fn(Object) -> Object,
-    pub(super) dict_item: unsafe extern "C" fn(Object, *const c_char) -> Object,
-    import: unsafe extern "C" fn(*const c_char) -> Object,
-    increment: unsafe extern "C" fn(Object),
-    decrement: unsafe extern "C" fn(Object),
-    fetch_error: unsafe extern "C" fn(*mut Object, *mut Object, *mut Object),
-    restore_error: unsafe extern "C" fn(Object, Object, Object),
-    pub(super) none: Object,
+pub(super) struct HookApi {
+    pub(super) system_object: unsafe extern "C" fn(*const c_char) -> ObjectPointer,
+    pub(super) attribute: unsafe extern "C" fn(ObjectPointer, *const c_char) -> ObjectPointer,
+    call: unsafe extern "C" fn(ObjectPointer, ObjectPointer) -> ObjectPointer,
+    new_tuple: unsafe extern "C" fn(isize) -> ObjectPointer,
+    set_item: unsafe extern "C" fn(ObjectPointer, isize, ObjectPointer) -> c_int,
+    tuple_size: unsafe extern "C" fn(ObjectPointer) -> isize,
+    tuple_item: unsafe extern "C" fn(ObjectPointer, isize) -> ObjectPointer,
+    new_number: unsafe extern "C" fn(c_long) -> ObjectPointer,
+    as_number: unsafe extern "C" fn(ObjectPointer) -> c_long,
+    new_text: unsafe extern "C" fn(*const c_char) -> ObjectPointer,
+    as_text: unsafe extern "C" fn(ObjectPointer, *mut isize) -> *const c_char,
+    to_text: unsafe extern "C" fn(ObjectPointer) -> ObjectPointer,
+    pub(super) dict_item: unsafe extern "C" fn(ObjectPointer, *const c_char) -> ObjectPointer,
+    import: unsafe extern "C" fn(*const c_char) -> ObjectPointer,
+    increment: unsafe extern "C" fn(ObjectPointer),
+    decrement: unsafe extern "C" fn(ObjectPointer),
+    fetch_error: unsafe extern "C" fn(*mut ObjectPointer, *mut ObjectPointer, *mut ObjectPointer),
+    restore_error: unsafe extern "C" fn(ObjectPointer, ObjectPointer, ObjectPointer),
+    pub(super) none: ObjectPointer,
 }
 
 // SAFETY: functions, and the address of an object that lives forever.
-unsafe impl Send for Api {}
+unsafe impl Send for HookApi {}
 // SAFETY: as above.
-unsafe impl Sync for Api {}
+unsafe impl Sync for HookApi {}
 
-static FOUND: OnceLock<Api> = OnceLock::new();
+static FOUND: OnceLock<HookApi> = OnceLock::new();
 
 /// Returns the functions, if they were looked up before.
-pub(super) fn cached() -> Option<&'static Api> {
+pub(super) fn cached() -> Option<&'static HookApi> {
     FOUND.get()
 }
 
-impl Api {
+impl HookApi {
     pub(super) fn find(interpreter: &Interpreter) -> Result<&'static Self, Unavailable> {
         if let Some(api) = FOUND.get() {
             return Ok(api);
@@ -81,41 +81,41 @@ impl Api {
     ///
     /// # Safety
     /// The GIL is held; `object` is null, with an exception set, or a new reference.
-    pub(super) unsafe fn own(&'static self, object: Object) -> Result<Reference, HookError> {
+    pub(super) unsafe fn own(&'static self, object: ObjectPointer) -> Result<ObjectReference, HookError> {
         if object.is_null() {
             // SAFETY: the GIL is held.
             return Err(HookError::Raised(unsafe { self.take_error() }));
         }
-        Ok(Reference { object, api: self })
+        Ok(ObjectReference { object, api: self })
     }
 
     /// Creates a reference to a borrowed object.
     ///
     /// # Safety
     /// The GIL is held, the object is alive.
-    pub(super) unsafe fn borrow(&'static self, object: Object) -> Reference {
+    pub(super) unsafe fn borrow(&'static self, object: ObjectPointer) -> ObjectReference {
         // SAFETY: passed on to the caller.
         unsafe { (self.increment)(object) };
-        Reference { object, api: self }
+        ObjectReference { object, api: self }
     }
 
     /// # Safety
     /// The GIL is held.
-    pub(super) unsafe fn number(&'static self, number: c_long) -> Result<Reference, HookError> {
+    pub(super) unsafe fn number(&'static self, number: c_long) -> Result<ObjectReference, HookError> {
         // SAFETY: passed on to the caller.
         unsafe { self.own((self.new_number)(number)) }
     }
 
     /// # Safety
     /// The GIL is held.
-    pub(super) unsafe fn text(&'static self, text: &CStr) -> Result<Reference, HookError> {
+    pub(super) unsafe fn text(&'static self, text: &CStr) -> Result<ObjectReference, HookError> {
         // SAFETY: passed on to the caller.
         unsafe { self.own((self.new_text)(text.as_ptr())) }
     }
 
     /// # Safety
     /// The GIL is held.
-    pub(super) unsafe fn module(&'static self, name: &CStr) -> Result<Reference, HookError> {
+    pub(super) unsafe fn module(&'static self, name: &CStr) -> Result<ObjectReference, HookError> {
         // SAFETY: passed on to the caller.
         unsafe { self.own((self.import)(name.as_ptr())) }
     }
@@ -140,7 +140,7 @@ impl Api {
 
     /// # Safety
     /// The GIL is held, `object` is null or alive.
-    pub(super) unsafe fn read_text(&self, object: Object) -> Option<String> {
+    pub(super) unsafe fn read_text(&self, object: ObjectPointer) -> Option<String> {
         if object.is_null() {
             return None;
         }
@@ -162,7 +162,7 @@ impl Api {
     ///
     /// # Safety
     /// The GIL is held, `tuple` is a live tuple.
-    pub(super) unsafe fn items(&self, tuple: Object) -> impl Iterator<Item = Object> {
+    pub(super) unsafe fn items(&self, tuple: ObjectPointer) -> impl Iterator<Item = ObjectPointer> {
         // SAFETY: passed on to the caller.
         let length = unsafe { (self.tuple_size)(tuple) };
         // SAFETY: as above; the index is within the tuple.
@@ -185,7 +185,7 @@ impl Api {
 
     /// # Safety
     /// The GIL is held.
-    unsafe fn fetch(&self) -> [Object; 3] {
+    unsafe fn fetch(&self) -> [ObjectPointer; 3] {
         let mut error = [ptr::null_mut::<c_void>(); 3];
         let [kind, value, traceback] = &mut error;
         // SAFETY: passed on to the caller.
@@ -196,13 +196,13 @@ impl Api {
 
 /// A reference of ours. Created and dropped with the GIL held.
 #[derive(Debug)]
-pub(super) struct Reference {
-    object: Object,
-    api: &'static Api,
+pub(super) struct ObjectReference {
+    object: ObjectPointer,
+    api: &'static HookApi,
 }
 
-impl Reference {
-    pub(super) fn object(&self) -> Object {
+impl ObjectReference {
+    pub(super) fn object(&self) -> ObjectPointer {
         self.object
     }
 
@@ -237,14 +237,14 @@ impl Reference {
     }
 
     /// Passes the reference on to other code.
-    pub(super) fn into_object(self) -> Object {
+    pub(super) fn into_object(self) -> ObjectPointer {
         let object = self.object;
         core::mem::forget(self);
         object
     }
 }
 
-impl Drop for Reference {
+impl Drop for ObjectReference {
     fn drop(&mut self) {
         // SAFETY: the reference is ours, and the GIL is held as long as it lives.
         unsafe { (self.api.decrement)(self.object) };

@@ -4,14 +4,15 @@
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use core::ptr;
 
-use super::api::{Api, Reference};
+use super::api::{HookApi, ObjectReference};
 use super::error::HookError;
 use crate::interpreter::{Interpreter, first_of};
-use crate::public_api::Object;
+use crate::public_api::ObjectPointer;
 
 /// `vectorcallfunc`: the callee, the arguments, their number, the names of keywords. A thread that releases the GIL
 /// inside, and can't get it back because the interpreter shuts down, is unwound by force.
-pub(super) type Vectorcall = unsafe extern "C-unwind" fn(Object, *const Object, usize, Object) -> Object;
+pub(super) type Vectorcall =
+    unsafe extern "C-unwind" fn(ObjectPointer, *const ObjectPointer, usize, ObjectPointer) -> ObjectPointer;
 
 /// The size of an object: its header of two words, and the function.
 const SIZE: c_int = 24;
@@ -36,7 +37,7 @@ struct Member {
 
 /// `PyType_Slot`.
 #[repr(C)]
-struct Slot {
+struct PyTypeSlot {
     slot: c_int,
     value: *mut c_void,
 }
@@ -48,7 +49,7 @@ struct Spec {
     size: c_int,
     item_size: c_int,
     flags: c_uint,
-    slots: *mut Slot,
+    slots: *mut PyTypeSlot,
 }
 
 /// The members of the type, which keeps a pointer to them up to 3.10.
@@ -72,25 +73,25 @@ static MEMBERS: Members = Members([
 /// The type of the callback objects.
 #[derive(Debug)]
 pub(super) struct CallbackType {
-    type_object: Reference,
-    allocate: unsafe extern "C" fn(Object, isize) -> Object,
-    api: &'static Api,
+    type_object: ObjectReference,
+    allocate: unsafe extern "C" fn(ObjectPointer, isize) -> ObjectPointer,
+    api: &'static HookApi,
 }
 
 impl CallbackType {
     /// # Safety
     /// The GIL is held.
-    pub(super) unsafe fn new(interpreter: &Interpreter, api: &'static Api) -> Result<Self, HookError> {
+    pub(super) unsafe fn new(interpreter: &Interpreter, api: &'static HookApi) -> Result<Self, HookError> {
         let symbols = interpreter.symbols;
         // SAFETY: the signatures are those of the documentation; the type copies the description.
         unsafe {
-            let create: unsafe extern "C" fn(*mut Spec) -> Object = first_of(symbols, &[c"PyType_FromSpec"])?;
-            let call: unsafe extern "C" fn(Object, Object, Object) -> Object =
+            let create: unsafe extern "C" fn(*mut Spec) -> ObjectPointer = first_of(symbols, &[c"PyType_FromSpec"])?;
+            let call: unsafe extern "C" fn(ObjectPointer, ObjectPointer, ObjectPointer) -> ObjectPointer =
                 first_of(symbols, &[c"PyVectorcall_Call"])?;
             let mut slots = [
-                Slot { slot: CALL_SLOT, value: call as *mut c_void },
-                Slot { slot: MEMBERS_SLOT, value: (&raw const MEMBERS).cast_mut().cast() },
-                Slot { slot: 0, value: ptr::null_mut() },
+                PyTypeSlot { slot: CALL_SLOT, value: call as *mut c_void },
+                PyTypeSlot { slot: MEMBERS_SLOT, value: (&raw const MEMBERS).cast_mut().cast() },
+                PyTypeSlot { slot: 0, value: ptr::null_mut() },
             ];
             let mut spec = Spec {
                 name: c"stackweave.callback".as_ptr(),
@@ -108,7 +109,7 @@ impl CallbackType {
     ///
     /// # Safety
     /// The GIL is held.
-    pub(super) unsafe fn callback(&self, function: Vectorcall) -> Result<Reference, HookError> {
+    pub(super) unsafe fn callback(&self, function: Vectorcall) -> Result<ObjectReference, HookError> {
         // SAFETY: the GIL is held; the object is new, and large enough for the word behind its header.
         unsafe {
             let callback = self.api.own((self.allocate)(self.type_object.object(), 0))?;

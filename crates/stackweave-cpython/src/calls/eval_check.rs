@@ -7,12 +7,12 @@ use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::OnceLock;
 
-use super::api::Api;
+use super::api::HookApi;
 use super::error::HookError;
-use super::eval_hook::{self, Evaluate};
+use super::eval_hook::{self, FrameEvalFunction};
 use super::live_frame::field;
 use crate::interpreter::Interpreter;
-use crate::public_api::Object;
+use crate::public_api::ObjectPointer;
 
 const PROGRAM: &CStr = c"
 class Sequence:
@@ -38,14 +38,14 @@ static COUNTED: AtomicU64 = AtomicU64::new(0);
 ///
 /// # Safety
 /// The interpreter calls it.
-unsafe extern "C-unwind" fn count(state: u64, frame: u64, throw: c_int) -> Object {
+unsafe extern "C-unwind" fn count(state: u64, frame: u64, throw: c_int) -> ObjectPointer {
     let offset = GLOBALS_OFFSET.load(Ordering::Relaxed) as usize;
     // SAFETY: the frame is alive; the previous function takes the same arguments.
     unsafe {
         if field::<u64>(frame, offset) == GLOBALS.load(Ordering::Relaxed) {
             COUNTED.fetch_add(1, Ordering::Relaxed);
         }
-        mem::transmute::<*mut c_void, Evaluate>(PREVIOUS.load(Ordering::Relaxed))(state, frame, throw)
+        mem::transmute::<*mut c_void, FrameEvalFunction>(PREVIOUS.load(Ordering::Relaxed))(state, frame, throw)
     }
 }
 
@@ -53,7 +53,7 @@ unsafe extern "C-unwind" fn count(state: u64, frame: u64, throw: c_int) -> Objec
 ///
 /// # Safety
 /// The GIL is held, no exception is set, and the functions of [`eval_hook`] are known.
-pub(super) unsafe fn sees_every_frame(interpreter: &Interpreter, api: &'static Api) -> Result<bool, HookError> {
+pub(super) unsafe fn sees_every_frame(interpreter: &Interpreter, api: &'static HookApi) -> Result<bool, HookError> {
     static RESULT: OnceLock<bool> = OnceLock::new();
     if let Some(result) = RESULT.get() {
         return Ok(*result);

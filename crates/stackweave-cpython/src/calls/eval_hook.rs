@@ -5,17 +5,17 @@ use core::mem;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
-use super::api::Api;
+use super::api::HookApi;
 use super::error::HookError;
 use super::eval_check::sees_every_frame;
-use super::{CallObserver, evaluate};
+use super::{CallObserver, eval_function};
 use crate::interpreter::{Interpreter, first_of};
-use crate::public_api::Object;
+use crate::public_api::ObjectPointer;
 
 pub(super) const NEWEST: u8 = 11;
 
 /// A thread state, a frame, and whether an exception is thrown into it.
-pub(super) type Evaluate = unsafe extern "C-unwind" fn(u64, u64, c_int) -> Object;
+pub(super) type FrameEvalFunction = unsafe extern "C-unwind" fn(u64, u64, c_int) -> ObjectPointer;
 
 /// The previous function. Set before ours can be called, and kept: code that was installed after ours may call us for
 /// ever.
@@ -47,7 +47,7 @@ impl EvalHook {
     /// The GIL is held, and no exception is set.
     pub(super) unsafe fn install<O: CallObserver>(
         interpreter: &Interpreter,
-        api: &'static Api,
+        api: &'static HookApi,
         may_miss: bool,
     ) -> Result<Self, HookError> {
         let symbols = interpreter.symbols;
@@ -67,9 +67,9 @@ impl EvalHook {
             return Err(HookError::EvalHookMisses);
         }
         let ours = if interpreter.layout.minor == 10 {
-            evaluate::evaluate_3_10::<O>
+            eval_function::evaluate_3_10::<O>
         } else {
-            evaluate::evaluate_3_11::<O> as Evaluate
+            eval_function::evaluate_3_11::<O> as FrameEvalFunction
         };
         // SAFETY: the GIL is held, and the functions are known.
         unsafe { insert(ours as *mut c_void)? };
@@ -175,9 +175,9 @@ unsafe fn this_interpreter() -> *mut c_void {
 /// # Safety
 /// The arguments are those of the interpreter.
 #[inline(always)]
-pub(super) unsafe fn run(state: u64, frame: u64, throw: c_int) -> Object {
+pub(super) unsafe fn run(state: u64, frame: u64, throw: c_int) -> ObjectPointer {
     // SAFETY: the previous function takes the same arguments.
-    unsafe { mem::transmute::<*mut c_void, Evaluate>(PREVIOUS.load(Ordering::Relaxed))(state, frame, throw) }
+    unsafe { mem::transmute::<*mut c_void, FrameEvalFunction>(PREVIOUS.load(Ordering::Relaxed))(state, frame, throw) }
 }
 
 /// Runs a frame with the hook off, so that deeper calls use no more of the C stack than without it. Calls of other
@@ -187,7 +187,7 @@ pub(super) unsafe fn run(state: u64, frame: u64, throw: c_int) -> Object {
 /// The arguments are those of the interpreter.
 #[cold]
 #[inline(never)]
-pub(super) unsafe fn step_aside(state: u64, frame: u64, throw: c_int) -> Object {
+pub(super) unsafe fn step_aside(state: u64, frame: u64, throw: c_int) -> ObjectPointer {
     STEPPED_ASIDE.fetch_add(1, Ordering::Relaxed);
     let (ours, previous) = (OURS.load(Ordering::Relaxed), PREVIOUS.load(Ordering::Relaxed));
     // SAFETY: the GIL is held before and after; passed on to the caller.

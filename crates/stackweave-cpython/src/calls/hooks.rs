@@ -4,7 +4,7 @@ use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::CallObserver;
-use super::api::Api;
+use super::api::HookApi;
 use super::error::HookError;
 use super::eval_hook::{self, EvalHook};
 use super::monitoring::{self, Monitoring};
@@ -60,7 +60,7 @@ pub struct Hooks {
     mechanism: Mechanism,
     fallback: Option<HookError>,
     interpreter: &'static Interpreter,
-    api: &'static Api,
+    api: &'static HookApi,
     others: OtherInterpreters,
 }
 
@@ -80,7 +80,7 @@ impl Hooks {
         if !interpreter.holds_gil() {
             return Err(HookError::NoGil);
         }
-        let api = Api::find(interpreter)?;
+        let api = HookApi::find(interpreter)?;
         if IS_INSTALLED.swap(true, Ordering::AcqRel) {
             return Err(HookError::AlreadyInstalled);
         }
@@ -199,7 +199,7 @@ fn no_direct_walk_reason() -> Unavailable {
 /// The GIL is held, and no exception is set.
 unsafe fn choose<O: CallObserver>(
     interpreter: &'static Interpreter,
-    api: &'static Api,
+    api: &'static HookApi,
     options: HookOptions,
 ) -> Result<(Installed, Option<HookError>), HookError> {
     let minor = interpreter.layout.minor;

@@ -3,12 +3,12 @@
 use stackweave_core::CodeId;
 
 use super::CallFrame;
-use super::api::Api;
+use super::api::HookApi;
 use super::live_frame::{LiveFrame, field};
 use crate::code_table::CODES;
 use crate::interpreter::Interpreter;
 use crate::source::PythonSource;
-use crate::text::{Text, text};
+use crate::text::{StrText, text};
 use crate::thread_state::ThreadStatePointer;
 
 /// A frame on a thread's stack.
@@ -78,7 +78,7 @@ impl PythonSource {
     /// The GIL is held, and the frame is that of an event, or on the stack.
     pub unsafe fn module_name(&self, frame: u64) -> Option<String> {
         let interpreter = self.interpreter()?;
-        let api = Api::find(interpreter).ok()?;
+        let api = HookApi::find(interpreter).ok()?;
         // SAFETY: a frame has its globals, a dictionary, and keeps them alive. The value is borrowed from it, and is an
         // object that begins with its type.
         unsafe {
@@ -87,7 +87,7 @@ impl PythonSource {
                 let name = (api.dict_item)(globals as usize as *mut _, c"__name__".as_ptr()) as u64;
                 let is_text =
                     name != 0 && field::<u64>(name, 8) == interpreter.symbols.address(c"PyUnicode_Type")? as u64;
-                if is_text { text(&interpreter.layout.text, name).map(Text::decode) } else { None }
+                if is_text { text(&interpreter.layout.text, name).map(StrText::decode) } else { None }
             })
         }
     }

@@ -6,7 +6,7 @@ use core::ptr;
 
 use super::CallFrame;
 use crate::memory::is_plausible;
-use crate::version::{Chain, Layout};
+use crate::version::{Chain, VersionLayout};
 use crate::walk::code_position::{CodePosition, code_position};
 use crate::walk::{SHIM, TAG, UNIT};
 
@@ -39,7 +39,7 @@ pub(super) unsafe fn field<T: Copy>(address: u64, offset: usize) -> T {
 }
 
 impl<const MINOR: u8> LiveFrame<MINOR> {
-    pub(super) const LAYOUT: Layout = Layout::must_have(MINOR);
+    pub(super) const LAYOUT: VersionLayout = VersionLayout::must_have(MINOR);
 
     /// # Safety
     /// A frame of this version, of the calling thread or of one that does not run, is at the address while this is

@@ -8,15 +8,15 @@ mod callback;
 mod current_state;
 mod error;
 mod eval_check;
+mod eval_function;
 mod eval_hook;
-mod evaluate;
-mod evaluated;
+mod evaluated_frame;
 mod hooks;
 mod inspection;
 mod live_frame;
 mod monitoring;
 mod monitoring_callbacks;
-mod native;
+mod native_functions;
 mod profile_function;
 mod profile_slot;
 mod stack_guard;
@@ -32,7 +32,7 @@ pub use current_state::is_read_directly;
 pub use error::HookError;
 pub use hooks::{HookOptions, Hooks, Mechanism};
 pub use inspection::{StackFrame, known_code};
-pub use native::native_definition;
+pub use native_functions::native_definition;
 
 /// The way in which a frame starts to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_long};
 
 use super::CallObserver;
-use super::api::{Api, Reference};
+use super::api::{HookApi, ObjectReference};
 use super::callback::{CallbackType, Vectorcall};
 use super::error::HookError;
 use super::monitoring_callbacks as callbacks;
@@ -15,16 +15,16 @@ pub(super) const OLDEST: u8 = 12;
 const TOOL_IDS: [c_long; 6] = [3, 4, 5, 1, 0, 2];
 const TOOL: &CStr = c"stackweave";
 
-type Event = (&'static CStr, Vectorcall);
+type MonitoringEvent = (&'static CStr, Vectorcall);
 
 /// The registered tool and its callbacks.
 #[derive(Debug)]
 pub(super) struct Monitoring {
-    module: Reference,
-    tool: Reference,
+    module: ObjectReference,
+    tool: ObjectReference,
     /// The numbers of its events.
-    events: Vec<Reference>,
-    api: &'static Api,
+    events: Vec<ObjectReference>,
+    api: &'static HookApi,
 }
 
 impl Monitoring {
@@ -32,7 +32,7 @@ impl Monitoring {
     /// The GIL is held, and no exception is set.
     pub(super) unsafe fn install<O: CallObserver>(
         interpreter: &'static Interpreter,
-        api: &'static Api,
+        api: &'static HookApi,
         c_calls: bool,
     ) -> Result<Self, HookError> {
         // SAFETY: passed on to the caller.
@@ -62,8 +62,8 @@ impl Monitoring {
     unsafe fn register(
         &mut self,
         interpreter: &Interpreter,
-        events: &[Event],
-        native: &[Event],
+        events: &[MonitoringEvent],
+        native: &[MonitoringEvent],
     ) -> Result<(), HookError> {
         // SAFETY: passed on to the caller.
         unsafe {
@@ -112,7 +112,7 @@ impl Monitoring {
 
 /// # Safety
 /// The GIL is held, and no exception is set.
-unsafe fn reserve_tool_id(api: &'static Api, monitoring: &Reference) -> Result<Reference, HookError> {
+unsafe fn reserve_tool_id(api: &'static HookApi, monitoring: &ObjectReference) -> Result<ObjectReference, HookError> {
     let mut names = Vec::new();
     // SAFETY: passed on to the caller.
     unsafe {
@@ -129,7 +129,7 @@ unsafe fn reserve_tool_id(api: &'static Api, monitoring: &Reference) -> Result<R
     Err(HookError::NoToolId(names.join(", ")))
 }
 
-fn events_of<O: CallObserver>(minor: u8) -> ([Event; 6], [Event; 3]) {
+fn events_of<O: CallObserver>(minor: u8) -> ([MonitoringEvent; 6], [MonitoringEvent; 3]) {
     match minor {
         12 => events::<O, 12>(),
         13 => events::<O, 13>(),
@@ -138,7 +138,7 @@ fn events_of<O: CallObserver>(minor: u8) -> ([Event; 6], [Event; 3]) {
     }
 }
 
-fn events<O: CallObserver, const MINOR: u8>() -> ([Event; 6], [Event; 3]) {
+fn events<O: CallObserver, const MINOR: u8>() -> ([MonitoringEvent; 6], [MonitoringEvent; 3]) {
     (
         [
             (c"PY_START", callbacks::start::<O, MINOR>),

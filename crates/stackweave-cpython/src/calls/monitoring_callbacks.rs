@@ -7,13 +7,13 @@ use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use super::api::{Api, Reference};
+use super::api::{HookApi, ObjectReference};
 use super::error::HookError;
 use super::live_frame::{LiveFrame, field};
-use super::native::{self, OBJECT_TYPE, is_descriptor, is_function};
+use super::native_functions::{self, OBJECT_TYPE, is_descriptor, is_function};
 use super::{CallObserver, Entering, Leaving, Verdict, current_state};
 use crate::interpreter::Interpreter;
-use crate::public_api::Object;
+use crate::public_api::ObjectPointer;
 use crate::unavailable::Unavailable;
 
 /// From this version on every event can be disabled; before, not those of exceptions.
@@ -34,11 +34,11 @@ static METHOD_TYPE: AtomicU64 = AtomicU64::new(0);
 /// The GIL is held, and no exception is set.
 pub(super) unsafe fn prepare(
     interpreter: &'static Interpreter,
-    api: &'static Api,
-    monitoring: &Reference,
+    api: &'static HookApi,
+    monitoring: &ObjectReference,
 ) -> Result<(), HookError> {
     current_state::prepare(interpreter);
-    native::prepare(interpreter)?;
+    native_functions::prepare(interpreter)?;
     let method_type =
         interpreter.symbols.address(c"PyMethod_Type").ok_or(Unavailable::MissingFunction("PyMethod_Type"))?;
     METHOD_TYPE.store(method_type as u64, Ordering::Relaxed);
@@ -59,7 +59,7 @@ fn frame<const MINOR: u8>() -> LiveFrame<MINOR> {
 }
 
 #[inline(always)]
-fn result_of(verdict: Verdict, can_disable: bool) -> Object {
+fn result_of(verdict: Verdict, can_disable: bool) -> ObjectPointer {
     match verdict {
         Verdict::Disable if can_disable => DISABLE.load(Ordering::Relaxed),
         _ => NONE.load(Ordering::Relaxed),
@@ -73,11 +73,11 @@ macro_rules! callback {
         /// # Safety
         /// The interpreter calls it.
         pub(super) unsafe extern "C-unwind" fn $name<O: CallObserver, const MINOR: u8>(
-            _: Object,
-            _: *const Object,
+            _: ObjectPointer,
+            _: *const ObjectPointer,
             _: usize,
-            _: Object,
-        ) -> Object {
+            _: ObjectPointer,
+        ) -> ObjectPointer {
             // SAFETY: this is a mechanism, on the thread of the frame.
             result_of(unsafe { O::$verb($how, frame::<MINOR>()) }, $can_disable)
         }
@@ -115,7 +115,7 @@ callback!(
 /// # Safety
 /// The arguments are those of a `CALL`, `C_RETURN` or `C_RAISE` event.
 #[inline(always)]
-unsafe fn native_function(arguments: *const Object) -> Option<u64> {
+unsafe fn native_function(arguments: *const ObjectPointer) -> Option<u64> {
     // SAFETY: such an event has the code, the offset, the callee and its first argument. The last two are alive.
     unsafe {
         let (callable, first) = (*arguments.add(2) as u64, *arguments.add(3));
@@ -140,11 +140,11 @@ unsafe fn native_function(arguments: *const Object) -> Option<u64> {
 /// # Safety
 /// The interpreter calls it.
 pub(super) unsafe extern "C-unwind" fn native_call<O: CallObserver, const MINOR: u8>(
-    _: Object,
-    arguments: *const Object,
+    _: ObjectPointer,
+    arguments: *const ObjectPointer,
     _: usize,
-    _: Object,
-) -> Object {
+    _: ObjectPointer,
+) -> ObjectPointer {
     // SAFETY: the arguments are those of the event; this is a mechanism, on the thread of the frame.
     unsafe {
         if let Some(callable) = native_function(arguments) {
@@ -159,11 +159,11 @@ pub(super) unsafe extern "C-unwind" fn native_call<O: CallObserver, const MINOR:
 /// # Safety
 /// The interpreter calls it.
 pub(super) unsafe extern "C-unwind" fn native_return<O: CallObserver, const MINOR: u8>(
-    _: Object,
-    arguments: *const Object,
+    _: ObjectPointer,
+    arguments: *const ObjectPointer,
     _: usize,
-    _: Object,
-) -> Object {
+    _: ObjectPointer,
+) -> ObjectPointer {
     // SAFETY: as for `native_call`.
     unsafe { leave_native::<O, MINOR>(arguments, false) }
 }
@@ -173,11 +173,11 @@ pub(super) unsafe extern "C-unwind" fn native_return<O: CallObserver, const MINO
 /// # Safety
 /// The interpreter calls it.
 pub(super) unsafe extern "C-unwind" fn native_raise<O: CallObserver, const MINOR: u8>(
-    _: Object,
-    arguments: *const Object,
+    _: ObjectPointer,
+    arguments: *const ObjectPointer,
     _: usize,
-    _: Object,
-) -> Object {
+    _: ObjectPointer,
+) -> ObjectPointer {
     // SAFETY: as for `native_call`.
     unsafe { leave_native::<O, MINOR>(arguments, true) }
 }
@@ -185,7 +185,10 @@ pub(super) unsafe extern "C-unwind" fn native_raise<O: CallObserver, const MINOR
 /// # Safety
 /// The arguments are those of a `C_RETURN` or `C_RAISE` event.
 #[inline(always)]
-unsafe fn leave_native<O: CallObserver, const MINOR: u8>(arguments: *const Object, raised: bool) -> Object {
+unsafe fn leave_native<O: CallObserver, const MINOR: u8>(
+    arguments: *const ObjectPointer,
+    raised: bool,
+) -> ObjectPointer {
     // SAFETY: passed on to the caller; this is a mechanism, on the thread of the frame.
     unsafe {
         if native_function(arguments).is_some() {

@@ -6,15 +6,16 @@ use core::ffi::{c_int, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
-use super::api::Api;
+use super::api::HookApi;
 use super::error::HookError;
 use super::live_frame::{LiveFrame, field};
 use super::{CallFrame, CallObserver, Entering, Leaving};
 use crate::interpreter::Interpreter;
-use crate::public_api::Object;
+use crate::public_api::ObjectPointer;
 
 /// `Py_tracefunc`: an object, a frame object, the event, its argument.
-pub(super) type ProfileFunction = unsafe extern "C-unwind" fn(Object, Object, c_int, Object) -> c_int;
+pub(super) type ProfileFunction =
+    unsafe extern "C-unwind" fn(ObjectPointer, ObjectPointer, c_int, ObjectPointer) -> c_int;
 
 const CALL: c_int = 0;
 const RETURN: c_int = 3;
@@ -45,7 +46,7 @@ static NONE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 ///
 /// # Safety
 /// The GIL is held, and no exception is set.
-pub(super) unsafe fn prepare(interpreter: &Interpreter, api: &'static Api) -> Result<(), HookError> {
+pub(super) unsafe fn prepare(interpreter: &Interpreter, api: &'static HookApi) -> Result<(), HookError> {
     NONE.store(api.none, Ordering::Relaxed);
     if interpreter.layout.minor < 12 {
         return Ok(());
@@ -72,7 +73,7 @@ pub(super) unsafe fn prepare(interpreter: &Interpreter, api: &'static Api) -> Re
 ///
 /// # Safety
 /// `name` is a live `str`, compact and ASCII, as the interpreter's own names are.
-pub(super) unsafe fn event_of_name(name: Object) -> Option<c_int> {
+pub(super) unsafe fn event_of_name(name: ObjectPointer) -> Option<c_int> {
     let api = super::api::cached()?;
     // SAFETY: passed on to the caller; the GIL is held in an event.
     match unsafe { api.read_text(name) }?.as_str() {
@@ -88,10 +89,10 @@ pub(super) unsafe fn event_of_name(name: Object) -> Option<c_int> {
 /// # Safety
 /// The interpreter calls it.
 pub(super) unsafe extern "C-unwind" fn profile_event<O: CallObserver, const MINOR: u8, const NATIVE: bool>(
-    _: Object,
-    frame: Object,
+    _: ObjectPointer,
+    frame: ObjectPointer,
     event: c_int,
-    argument: Object,
+    argument: ObjectPointer,
 ) -> c_int {
     // SAFETY: the frame object is alive, and its frame runs on this thread; this is a mechanism.
     unsafe {
@@ -126,7 +127,7 @@ unsafe fn entering<const MINOR: u8>(frame: LiveFrame<MINOR>) -> Entering {
 /// # Safety
 /// A frame with a `RETURN` event that has this argument.
 #[inline(always)]
-unsafe fn leaving<const MINOR: u8>(frame: LiveFrame<MINOR>, argument: Object) -> Leaving {
+unsafe fn leaving<const MINOR: u8>(frame: LiveFrame<MINOR>, argument: ObjectPointer) -> Leaving {
     if argument.is_null() || (MINOR == 12 && argument == NONE.load(Ordering::Relaxed) && !is_at_end(frame)) {
         return Leaving::Raise;
     }

@@ -6,19 +6,19 @@ use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use super::CallObserver;
-use super::api::{Api, Reference};
+use super::api::{HookApi, ObjectReference};
 use super::callback::CallbackType;
 use super::error::HookError;
 use super::inspection::with_minor;
 use super::live_frame::field;
-use super::native::{self, OBJECT_TYPE};
+use super::native_functions::{self, OBJECT_TYPE};
 use super::profile_function::{ProfileFunction, prepare, profile_event};
 use crate::interpreter::{Interpreter, first_of};
-use crate::public_api::Object;
+use crate::public_api::ObjectPointer;
 use crate::threads::states_of_this_interpreter;
 
-type SetProfile = unsafe extern "C" fn(*mut c_void, *mut c_void, Object) -> c_int;
-type SetOwnProfile = unsafe extern "C" fn(*mut c_void, Object);
+type SetProfile = unsafe extern "C" fn(*mut c_void, *mut c_void, ObjectPointer) -> c_int;
+type SetOwnProfile = unsafe extern "C" fn(*mut c_void, ObjectPointer);
 
 const TYPE_NAME: usize = 24;
 
@@ -32,14 +32,14 @@ static INCREMENT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 #[derive(Debug)]
 pub(super) struct ProfileSlot {
     interpreter: &'static Interpreter,
-    api: &'static Api,
+    api: &'static HookApi,
     set: SetProfile,
     function: *mut c_void,
-    threading: Reference,
+    threading: ObjectReference,
     /// The profile function with which new threads begin.
-    thread_starter: Reference,
+    thread_starter: ObjectReference,
     /// The one with which they began before.
-    previous_starter: Reference,
+    previous_starter: ObjectReference,
 }
 
 impl ProfileSlot {
@@ -47,10 +47,10 @@ impl ProfileSlot {
     /// The GIL is held, and no exception is set.
     pub(super) unsafe fn install<O: CallObserver>(
         interpreter: &'static Interpreter,
-        api: &'static Api,
+        api: &'static HookApi,
         c_calls: bool,
     ) -> Result<Self, HookError> {
-        native::prepare(interpreter)?;
+        native_functions::prepare(interpreter)?;
         let function: ProfileFunction = with_minor!(interpreter.layout.minor, MINOR => {
             if c_calls { profile_event::<O, MINOR, true> } else { profile_event::<O, MINOR, false> }
         });
@@ -152,7 +152,7 @@ impl ProfileSlot {
 ///
 /// # Safety
 /// The state is alive.
-unsafe fn profile_of(interpreter: &Interpreter, state: u64) -> (*mut c_void, Object) {
+unsafe fn profile_of(interpreter: &Interpreter, state: u64) -> (*mut c_void, ObjectPointer) {
     let layout = interpreter.layout.thread.profile;
     // SAFETY: passed on to the caller.
     unsafe { (field(state, layout.function), field(state, layout.object)) }
@@ -160,7 +160,7 @@ unsafe fn profile_of(interpreter: &Interpreter, state: u64) -> (*mut c_void, Obj
 
 /// # Safety
 /// The GIL is held, and no exception is set.
-unsafe fn check_unset(interpreter: &Interpreter, api: &'static Api) -> Result<(), HookError> {
+unsafe fn check_unset(interpreter: &Interpreter, api: &'static HookApi) -> Result<(), HookError> {
     let state = interpreter.thread_state().map_err(|_| HookError::NoGil)?;
     // SAFETY: the state is this thread's; what it refers to is alive.
     unsafe {
@@ -176,7 +176,7 @@ unsafe fn check_unset(interpreter: &Interpreter, api: &'static Api) -> Result<()
 ///
 /// # Safety
 /// The GIL is held, no exception is set; the object is null or alive.
-unsafe fn name_of(interpreter: &Interpreter, api: &'static Api, object: Object) -> String {
+unsafe fn name_of(interpreter: &Interpreter, api: &'static HookApi, object: ObjectPointer) -> String {
     if object.is_null() {
         return "a function in C".to_owned();
     }
@@ -200,14 +200,19 @@ unsafe fn name_of(interpreter: &Interpreter, api: &'static Api, object: Object) 
 ///
 /// # Safety
 /// The interpreter calls it, with a frame, the name of an event and its argument.
-unsafe extern "C-unwind" fn begin_thread(_: Object, arguments: *const Object, count: usize, _: Object) -> Object {
+unsafe extern "C-unwind" fn begin_thread(
+    _: ObjectPointer,
+    arguments: *const ObjectPointer,
+    count: usize,
+    _: ObjectPointer,
+) -> ObjectPointer {
     let function = FUNCTION.load(Ordering::Relaxed);
     // SAFETY: `install` stored the functions; the arguments are alive.
     unsafe {
         let set: SetOwnProfile = mem::transmute(SET_OWN.load(Ordering::Relaxed));
         set(function, ptr::null_mut());
         if count & (usize::MAX >> 1) == 3 && !function.is_null() {
-            let [frame, event, argument] = arguments.cast::<[Object; 3]>().read();
+            let [frame, event, argument] = arguments.cast::<[ObjectPointer; 3]>().read();
             if let Some(event_number) = super::profile_function::event_of_name(event) {
                 mem::transmute::<*mut c_void, ProfileFunction>(function)(
                     ptr::null_mut(),
@@ -218,7 +223,7 @@ unsafe extern "C-unwind" fn begin_thread(_: Object, arguments: *const Object, co
             }
         }
         let none = NONE.load(Ordering::Relaxed);
-        mem::transmute::<*mut c_void, unsafe extern "C" fn(Object)>(INCREMENT.load(Ordering::Relaxed))(none);
+        mem::transmute::<*mut c_void, unsafe extern "C" fn(ObjectPointer)>(INCREMENT.load(Ordering::Relaxed))(none);
         none
     }
 }

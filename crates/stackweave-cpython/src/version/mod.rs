@@ -17,7 +17,7 @@ use crate::line_table::LineTableFormat;
 
 /// Everything that differs between versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct VersionLayout {
     /// 13 for Python 3.13.
     pub minor: u8,
     /// `PyThreadState`.
@@ -259,7 +259,7 @@ pub struct DebugOffsetsLayout {
 const TEXT_3_12: TextLayout = TextLayout { length: 16, state: 32, ascii: 40, compact: 56, bytes_length: 16, bytes: 32 };
 const TEXT_3_10: TextLayout = TextLayout { ascii: 48, compact: 72, ..TEXT_3_12 };
 
-impl Layout {
+impl VersionLayout {
     /// The oldest minor version that has a table.
     pub const OLDEST: u8 = 10;
     /// The newest minor version that has a table.
@@ -293,10 +293,10 @@ mod tests {
 
     #[test]
     fn each_minor_version_has_its_own_table() {
-        for minor in Layout::OLDEST..=Layout::NEWEST {
-            assert_eq!(Layout::of_minor(minor).map(|layout| layout.minor), Some(minor));
+        for minor in VersionLayout::OLDEST..=VersionLayout::NEWEST {
+            assert_eq!(VersionLayout::of_minor(minor).map(|layout| layout.minor), Some(minor));
         }
-        assert_eq!(Layout::of_minor(Layout::OLDEST - 1), None);
-        assert_eq!(Layout::of_minor(Layout::NEWEST + 1), None);
+        assert_eq!(VersionLayout::of_minor(VersionLayout::OLDEST - 1), None);
+        assert_eq!(VersionLayout::of_minor(VersionLayout::NEWEST + 1), None);
     }
 }

@@ -2,12 +2,12 @@
 
 use super::attributes::ATTRIBUTES_3_10;
 use super::{
-    Chain, CodeLayout, FrameLayout, GilLayout, Layout, ListsLayout, ProfileLayout, RecursionLayout, TEXT_3_10,
-    ThreadLayout,
+    Chain, CodeLayout, FrameLayout, GilLayout, ListsLayout, ProfileLayout, RecursionLayout, TEXT_3_10, ThreadLayout,
+    VersionLayout,
 };
 use crate::line_table::LineTableFormat;
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: VersionLayout = VersionLayout {
     minor: 10,
     thread: ThreadLayout {
         chain: Chain::FrameObjects { frame: 24, c_frame: 48, previous_c_frame: 8, last_c_frame: 264 },

@@ -2,12 +2,12 @@
 
 use super::attributes::ATTRIBUTES_3_11;
 use super::{
-    Chain, CodeLayout, FrameLayout, GilLayout, Layout, ListsLayout, ProfileLayout, RecursionLayout, TEXT_3_10,
-    ThreadLayout,
+    Chain, CodeLayout, FrameLayout, GilLayout, ListsLayout, ProfileLayout, RecursionLayout, TEXT_3_10, ThreadLayout,
+    VersionLayout,
 };
 use crate::line_table::LineTableFormat;
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: VersionLayout = VersionLayout {
     minor: 11,
     thread: ThreadLayout {
         chain: Chain::EntryFlags { c_frame: 56, current_frame: 8, previous_c_frame: 16, is_entry: 68 },

@@ -2,12 +2,12 @@
 
 use super::attributes::ATTRIBUTES_3_12;
 use super::{
-    Chain, CodeLayout, FrameLayout, GilLayout, Layout, ListsLayout, ProfileLayout, RecursionLayout, TEXT_3_12,
-    ThreadLayout,
+    Chain, CodeLayout, FrameLayout, GilLayout, ListsLayout, ProfileLayout, RecursionLayout, TEXT_3_12, ThreadLayout,
+    VersionLayout,
 };
 use crate::line_table::LineTableFormat;
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: VersionLayout = VersionLayout {
     minor: 12,
     thread: ThreadLayout {
         chain: Chain::ShimsBehindCFrame { c_frame: 56, current_frame: 0, previous_c_frame: 8 },

@@ -2,12 +2,12 @@
 
 use super::attributes::ATTRIBUTES_3_15;
 use super::{
-    Chain, CodeLayout, DebugOffsetsLayout, FrameLayout, GilLayout, Layout, ListsLayout, ProfileLayout, RecursionLayout,
-    TEXT_3_12, ThreadLayout,
+    Chain, CodeLayout, DebugOffsetsLayout, FrameLayout, GilLayout, ListsLayout, ProfileLayout, RecursionLayout,
+    TEXT_3_12, ThreadLayout, VersionLayout,
 };
 use crate::line_table::LineTableFormat;
 
-pub(super) const LAYOUT: Layout = Layout {
+pub(super) const LAYOUT: VersionLayout = VersionLayout {
     minor: 15,
     thread: ThreadLayout {
         chain: Chain::Shims { current_frame: 72 },

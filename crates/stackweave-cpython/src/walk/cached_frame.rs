@@ -9,7 +9,7 @@ use super::frame_chain::{ChainStep, CodeFrame, StepKind};
 /// The output of a walk for one frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
-pub(super) struct WalkedFrame {
+pub(super) struct WrittenFrame {
     pub(super) frame: RawFrame,
     pub(super) activation: StackPointer,
 }
@@ -23,7 +23,7 @@ pub(super) struct CachedFrame {
     /// each walk.
     pub(super) word: u64,
     /// The output for the frame; the default for a frame that is not written.
-    pub(super) written: WalkedFrame,
+    pub(super) written: WrittenFrame,
 }
 
 /// A value that no frame's word has.
@@ -36,7 +36,7 @@ impl CachedFrame {
             StepKind::Shim => !step.word,
             _ => NEVER,
         };
-        Self { address, word, written: WalkedFrame::default() }
+        Self { address, word, written: WrittenFrame::default() }
     }
 
     /// Returns whether something was written for the frame.

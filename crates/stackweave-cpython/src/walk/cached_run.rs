@@ -5,7 +5,7 @@
 //!
 //! Hot file: no allocation, no lock, no GIL.
 
-use super::cached_frame::{CachedFrame, WalkedFrame};
+use super::cached_frame::{CachedFrame, WrittenFrame};
 use super::frame_chain::FrameChain;
 use super::source_frames::FrameBuffers;
 use crate::memory::opaque;
@@ -80,7 +80,7 @@ unsafe fn copy_valid<F: FrameChain>(chain: &mut F, entries: &[CachedFrame], buff
             return count;
         }
         address = next_address;
-        WalkedFrame { frame: frames[count], activation: activations[count] } = chain.replayed(entry);
+        WrittenFrame { frame: frames[count], activation: activations[count] } = chain.replayed(entry);
         // SAFETY: the entry is valid.
         unsafe { chain.pass(entry, next_loop) };
     }
@@ -104,7 +104,7 @@ pub(super) unsafe fn copy_renewed<F: FrameChain>(
         if !unsafe { is_valid::<F>(entry.address, entry.word, next) && chain.renew_loop(entry) } {
             break;
         }
-        WalkedFrame { frame: *frame, activation: *activation } = entry.written;
+        WrittenFrame { frame: *frame, activation: *activation } = entry.written;
         count += 1;
     }
     count

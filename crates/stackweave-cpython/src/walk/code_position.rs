@@ -4,7 +4,7 @@
 
 use super::UNIT;
 use crate::memory::load;
-use crate::version::Layout;
+use crate::version::VersionLayout;
 
 /// The owner of a generator's frame, which has always begun.
 const GENERATOR: u8 = 1;
@@ -31,12 +31,12 @@ pub enum CodePosition {
 /// # Safety
 /// `code` and `instruction` are those of a live frame of this layout that runs Python.
 #[inline(always)]
-pub(crate) unsafe fn code_position(layout: &Layout, code: u64, instruction: u64, owner: u8) -> CodePosition {
+pub(crate) unsafe fn code_position(layout: &VersionLayout, code: u64, instruction: u64, owner: u8) -> CodePosition {
     // SAFETY: the frame is alive, so its code object is.
     layout.code_position(code, instruction, owner, || unsafe { load::<u32>(code, layout.code.first_traceable) })
 }
 
-impl Layout {
+impl VersionLayout {
     /// Returns the position of a frame of 3.11 or later, from its pointers to and into the code. `first_traceable` is
     /// called to read that field of the code object only if it is needed. That the two pointers fit together is better
     /// evidence than anything that one of them could show.

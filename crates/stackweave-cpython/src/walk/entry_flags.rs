@@ -4,11 +4,11 @@
 
 use stackweave_core::StackPointer;
 
-use super::cached_frame::{CachedFrame, WalkedFrame};
+use super::cached_frame::{CachedFrame, WrittenFrame};
 use super::code_position::{CodePosition, code_position};
 use super::frame_chain::{ChainStep, CodeFrame, FrameChain, StepKind};
 use crate::memory::{is_plausible, load, word};
-use crate::version::{Chain, Layout};
+use crate::version::{Chain, VersionLayout};
 
 /// 3.11: the walk advances to the next `_PyCFrame` after each entry frame.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +16,7 @@ pub(super) struct EntryFlags {
     pub(super) c_frame: u64,
 }
 
-const LAYOUT: Layout = Layout::must_have(11);
+const LAYOUT: VersionLayout = VersionLayout::must_have(11);
 const PREVIOUS_C_FRAME: usize = match LAYOUT.thread.chain {
     Chain::EntryFlags { previous_c_frame, .. } => previous_c_frame,
     _ => panic!("3.11 has entry flags"),
@@ -109,8 +109,8 @@ impl FrameChain for EntryFlags {
     }
 
     #[inline(always)]
-    fn replayed(&self, entry: &CachedFrame) -> WalkedFrame {
-        WalkedFrame { activation: StackPointer(self.c_frame), ..entry.written }
+    fn replayed(&self, entry: &CachedFrame) -> WrittenFrame {
+        WrittenFrame { activation: StackPointer(self.c_frame), ..entry.written }
     }
 
     #[inline(always)]

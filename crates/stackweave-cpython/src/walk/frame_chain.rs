@@ -2,7 +2,7 @@
 //!
 //! Hot file: no allocation, no lock, no GIL, async-signal-safe.
 
-use super::cached_frame::{CachedFrame, WalkedFrame};
+use super::cached_frame::{CachedFrame, WrittenFrame};
 
 /// A chain of frames of some versions, and the state of a walk that the frame alone does not have: up to 3.11 the
 /// `_PyCFrame` of the eval loop.
@@ -49,7 +49,7 @@ pub(super) trait FrameChain: Copy {
     unsafe fn renew_loop(&mut self, entry: &mut CachedFrame) -> bool;
 
     /// Returns what to write for a valid entry.
-    fn replayed(&self, entry: &CachedFrame) -> WalkedFrame;
+    fn replayed(&self, entry: &CachedFrame) -> WrittenFrame;
 
     /// Returns the current `_PyCFrame`; 0 if there are none.
     fn c_frame(&self) -> u64;

@@ -7,11 +7,11 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use stackweave_core::StackPointer;
 
 use super::UNIT;
-use super::cached_frame::{CachedFrame, WalkedFrame};
+use super::cached_frame::{CachedFrame, WrittenFrame};
 use super::frame_chain::{ChainStep, CodeFrame, FrameChain, StepKind};
 use crate::frame::PythonFrame;
 use crate::memory::{is_plausible, load, word};
-use crate::version::{Chain, Layout};
+use crate::version::{Chain, VersionLayout};
 
 /// Whether a walk that interrupted nothing has found more loops than frames. A greenlet adds a `CFrame` that belongs to
 /// no loop at the end of the list; in its stack, a signal between the start of a loop and that of its frame can't be
@@ -28,7 +28,7 @@ pub(super) struct FrameObjects {
     pub(super) is_interrupted: bool,
 }
 
-const LAYOUT: Layout = Layout::must_have(10);
+const LAYOUT: VersionLayout = VersionLayout::must_have(10);
 const PREVIOUS_C_FRAME: usize = match LAYOUT.thread.chain {
     Chain::FrameObjects { previous_c_frame, .. } => previous_c_frame,
     _ => panic!("3.10 has frame objects"),
@@ -115,7 +115,7 @@ impl FrameChain for FrameObjects {
     }
 
     #[inline(always)]
-    fn replayed(&self, entry: &CachedFrame) -> WalkedFrame {
+    fn replayed(&self, entry: &CachedFrame) -> WrittenFrame {
         entry.written
     }
 

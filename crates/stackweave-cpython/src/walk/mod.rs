@@ -10,10 +10,10 @@ mod cached_frame;
 mod cached_run;
 pub(crate) mod code_position;
 mod entry_flags;
+mod frame_by_frame;
 mod frame_chain;
 mod frame_objects;
 mod interrupted;
-mod plain;
 mod replay;
 #[cfg(test)]
 mod replay_tests;
@@ -24,8 +24,8 @@ pub(crate) mod stack_cache;
 use stackweave_core::SourceWalkResult;
 
 use self::entry_flags::EntryFlags;
+use self::frame_by_frame::PythonFrames;
 use self::frame_objects::FrameObjects;
-use self::plain::PythonFrames;
 use self::shims::Shims;
 use self::source_frames::SourceFrames;
 pub(crate) use self::source_frames::{CodeIds, FrameBuffers};
@@ -214,7 +214,7 @@ impl Interpreter {
     ) -> SourceWalkResult {
         let mut output = SourceFrames::new(buffers, codes);
         // SAFETY: passed on to the caller.
-        let stop = with_chain!(self, top, |chain| unsafe { plain::walk(chain, top.frame, &mut output) });
+        let stop = with_chain!(self, top, |chain| unsafe { frame_by_frame::walk(chain, top.frame, &mut output) });
         SourceWalkResult { len: output.len, stop, ..SourceWalkResult::default() }
     }
 
@@ -224,7 +224,7 @@ impl Interpreter {
     unsafe fn walk_from(&self, top: ChainTop, frames: &mut [PythonFrame]) -> WalkResult {
         let mut output = PythonFrames::new(frames);
         // SAFETY: passed on to the caller.
-        let stop = with_chain!(self, top, |chain| unsafe { plain::walk(chain, top.frame, &mut output) });
+        let stop = with_chain!(self, top, |chain| unsafe { frame_by_frame::walk(chain, top.frame, &mut output) });
         WalkResult { len: output.len, stop }
     }
 }

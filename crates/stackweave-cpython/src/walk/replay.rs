@@ -9,16 +9,16 @@
 use stackweave_core::{SourceStop, SourceWalkResult, StackPointer};
 
 use super::MAX_HIDDEN;
-use super::cached_frame::WalkedFrame;
+use super::cached_frame::WrittenFrame;
 use super::cached_run::{CachedRun, copy_renewed, run};
+use super::frame_by_frame::FrameOutput;
 use super::frame_chain::{ChainStep, FrameChain, StepKind};
-use super::plain::FrameOutput;
 use super::source_frames::{CodeIds, FrameBuffers, SourceFrames, is_entered};
 use super::stack_cache::StackCache;
 use crate::memory::is_plausible;
 
 /// The state of one walk.
-struct Replay<'a, F, C, const CAPACITY: usize> {
+struct WalkReplay<'a, F, C, const CAPACITY: usize> {
     chain: F,
     cache: StackCache<'a, CAPACITY>,
     output: SourceFrames<'a, C>,
@@ -66,10 +66,10 @@ pub(super) unsafe fn walk<F: FrameChain, C: CodeIds, const CAPACITY: usize>(
     cache.begin();
     let output = SourceFrames::after(buffers, codes, same.len, same.activation_start);
     let position = same.position;
-    let mut replay = Replay { chain, cache, output, frame, position, on_cache, useless_entries: 0 };
+    let mut replay = WalkReplay { chain, cache, output, frame, position, on_cache, useless_entries: 0 };
     // SAFETY: passed on to the caller.
     let stop = unsafe { replay.walk() };
-    let Replay { chain, cache, output, frame, on_cache, .. } = replay;
+    let WalkReplay { chain, cache, output, frame, on_cache, .. } = replay;
     if matches!(stop, SourceStop::EndOfStack | SourceStop::DepthLimit) {
         let (position, written) = on_cache.unwrap_or((CAPACITY, output.len));
         cache.close(position, output.written(written), (frame, chain.c_frame()));
@@ -77,7 +77,7 @@ pub(super) unsafe fn walk<F: FrameChain, C: CodeIds, const CAPACITY: usize>(
     SourceWalkResult { len: output.len, stop, ..SourceWalkResult::default() }
 }
 
-impl<F: FrameChain, C: CodeIds, const CAPACITY: usize> Replay<'_, F, C, CAPACITY> {
+impl<F: FrameChain, C: CodeIds, const CAPACITY: usize> WalkReplay<'_, F, C, CAPACITY> {
     /// # Safety
     /// As for [`walk`].
     #[inline(always)]
@@ -204,7 +204,7 @@ impl<F: FrameChain, C: CodeIds, const CAPACITY: usize> Replay<'_, F, C, CAPACITY
                     frame.activation = entry.written.activation.0;
                 }
                 entry.written =
-                    WalkedFrame { frame: self.output.raw(frame)?, activation: StackPointer(frame.activation) };
+                    WrittenFrame { frame: self.output.raw(frame)?, activation: StackPointer(frame.activation) };
                 self.output.write(entry.written);
                 self.position += 1;
             }

@@ -4,14 +4,14 @@ use stackweave_core::{CodeId, RawFrame, SourceStop, StackPointer};
 use stackweave_testkit::random::Random;
 
 use super::entry_flags::EntryFlags;
+use super::frame_by_frame;
 use super::frame_chain::FrameChain;
 use super::frame_objects::FrameObjects;
-use super::plain;
 use super::replay;
 use super::shims::Shims;
 use super::source_frames::{CodeIds, FrameBuffers, SourceFrames};
 use super::stack_cache::{StackCache, replayed};
-use crate::version::{Chain, Layout};
+use crate::version::{Chain, VersionLayout};
 
 const FRAMES: usize = 40;
 const CODES: usize = 4;
@@ -21,7 +21,7 @@ type Words = [u64; 128];
 
 /// The contents of a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct FakeFrame {
+struct FrameContents {
     place: usize,
     code: usize,
     instruction: u64,
@@ -32,7 +32,7 @@ struct FakeFrame {
 
 /// Our own memory with the layout of an interpreter's.
 struct FakeMemory {
-    layout: &'static Layout,
+    layout: &'static VersionLayout,
     frames: Vec<Words>,
     codes: Vec<Words>,
     c_frames: Vec<[u64; 4]>,
@@ -50,7 +50,7 @@ impl CodeIds for CodeAddresses<'_> {
 
 impl FakeMemory {
     fn new(minor: u8) -> Self {
-        let layout = Layout::of_minor(minor).unwrap();
+        let layout = VersionLayout::of_minor(minor).unwrap();
         let mut codes = vec![[0; 128]; CODES];
         for code in &mut codes {
             code[layout.code.first_traceable / 8] = TRACEABLE_FROM.into();
@@ -65,7 +65,7 @@ impl FakeMemory {
     }
 
     /// Writes the chain. Returns its top, and the `_PyCFrame` of its top.
-    fn write(&mut self, stack: &[FakeFrame], first_c_frame: usize) -> (u64, u64) {
+    fn write(&mut self, stack: &[FrameContents], first_c_frame: usize) -> (u64, u64) {
         let offsets = self.layout.frame;
         let addresses: Vec<u64> = self.frames.iter().map(|frame| frame.as_ptr() as u64).collect();
         for (index, made) in stack.iter().enumerate() {
@@ -114,15 +114,15 @@ impl FakeMemory {
     }
 }
 
-fn any_frame(random: &mut Random, place: usize) -> FakeFrame {
+fn any_frame(random: &mut Random, place: usize) -> FrameContents {
     let owner = [0, 0, 0, 1, 2][random.below(5)];
     let instruction = [6, 8, 200, 202, 400, 2_u64.wrapping_neg()][random.below(6)];
-    FakeFrame { place, code: random.below(CODES), instruction, owner, is_end: random.below(4) == 0 }
+    FrameContents { place, code: random.below(CODES), instruction, owner, is_end: random.below(4) == 0 }
 }
 
 /// Changes a stack between two walks: calls, returns, other instructions, other callers.
-fn change(random: &mut Random, stack: &mut Vec<FakeFrame>) {
-    let unused = |stack: &[FakeFrame], random: &mut Random| {
+fn change(random: &mut Random, stack: &mut Vec<FrameContents>) {
+    let unused = |stack: &[FrameContents], random: &mut Random| {
         let free: Vec<usize> = (0..FRAMES).filter(|place| stack.iter().all(|made| made.place != *place)).collect();
         (!free.is_empty()).then(|| free[random.below(free.len().min(3))])
     };
@@ -169,7 +169,7 @@ impl WalkOutput {
 fn check<F: FrameChain, const CAPACITY: usize>(minor: u8, seed: u64, chain: impl Fn(u64, u64) -> F) -> u64 {
     let mut random = Random::new(seed);
     let (mut memory, mut kept) = (FakeMemory::new(minor), vec![0_u64; StackCache::<CAPACITY>::WORDS]);
-    let mut stack: Vec<FakeFrame> = Vec::new();
+    let mut stack: Vec<FrameContents> = Vec::new();
     // `None` if there was not room for all frames.
     let (mut last, mut unchanged) = (None, 0);
     for round in 0..4000_u64 {
@@ -188,7 +188,7 @@ fn check<F: FrameChain, const CAPACITY: usize>(minor: u8, seed: u64, chain: impl
         let mut output = SourceFrames::new(plainly.buffers(), &codes);
         let chain = chain(c_frame, memory.last_c_frame());
         // SAFETY: the chain consists of frames of this layout.
-        let expected = unsafe { plain::walk(chain, top, &mut output) };
+        let expected = unsafe { frame_by_frame::walk(chain, top, &mut output) };
         let expected = (output.len, expected);
         let deaths = round / 1000;
         let cache = StackCache::<CAPACITY>::open(&mut kept, deaths).unwrap();

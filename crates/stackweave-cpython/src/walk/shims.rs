@@ -2,19 +2,19 @@
 //!
 //! Hot file: no allocation, no lock, no GIL, async-signal-safe.
 
-use super::cached_frame::{CachedFrame, WalkedFrame};
+use super::cached_frame::{CachedFrame, WrittenFrame};
 use super::code_position::{CodePosition, code_position};
 use super::frame_chain::{ChainStep, CodeFrame, FrameChain, StepKind};
 use super::{LONGEST_CHAIN, SHIM, TAG};
 use crate::memory::{is_plausible, load, word};
-use crate::version::Layout;
+use crate::version::VersionLayout;
 
 /// Frames are walked before the shim that ends their activation, so they get its address when the walk reaches it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shims<const MINOR: u8>;
 
 impl<const MINOR: u8> Shims<MINOR> {
-    const LAYOUT: Layout = Layout::must_have(MINOR);
+    const LAYOUT: VersionLayout = VersionLayout::must_have(MINOR);
 }
 
 impl<const MINOR: u8> FrameChain for Shims<MINOR> {
@@ -74,7 +74,7 @@ impl<const MINOR: u8> FrameChain for Shims<MINOR> {
     }
 
     #[inline(always)]
-    fn replayed(&self, entry: &CachedFrame) -> WalkedFrame {
+    fn replayed(&self, entry: &CachedFrame) -> WrittenFrame {
         entry.written
     }
 
@@ -111,7 +111,7 @@ mod tests {
 
     use super::*;
     use crate::frame::PythonFrame;
-    use crate::walk::plain::{self, PythonFrames};
+    use crate::walk::frame_by_frame::{self, PythonFrames};
 
     const MINOR: u8 = 14;
     const TRACEABLE_FROM: u32 = 4;
@@ -125,7 +125,7 @@ mod tests {
 
     impl FakeChain {
         fn new(count: usize) -> Self {
-            let layout = Layout::must_have(MINOR);
+            let layout = VersionLayout::must_have(MINOR);
             let mut made = Self { code: Box::new([0; 32]), frames: vec![[0; 32]; count].into() };
             made.code[layout.code.first_traceable / 8] = TRACEABLE_FROM.into();
             for index in 0..count {
@@ -141,7 +141,7 @@ mod tests {
         /// Sets a frame's owner and instruction, and the frame `previous` that follows it; after the last there is
         /// none.
         fn set(&mut self, index: usize, owner: u64, instruction: u64, previous: usize) {
-            let layout = Layout::must_have(MINOR);
+            let layout = VersionLayout::must_have(MINOR);
             let (code, previous) = (self.code.as_ptr() as u64, self.address(previous));
             let frame = &mut self.frames[index];
             frame[layout.frame.code / 8] = code | 1;
@@ -154,7 +154,7 @@ mod tests {
             let mut frames = vec![PythonFrame::default(); capacity];
             let mut output = PythonFrames::new(&mut frames);
             // SAFETY: the chain consists of frames of this layout.
-            let stop = unsafe { plain::walk(Shims::<MINOR>, self.address(0), &mut output) };
+            let stop = unsafe { frame_by_frame::walk(Shims::<MINOR>, self.address(0), &mut output) };
             let len = output.len;
             frames.truncate(len);
             (frames, stop)
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!((circle.walk(50).0.len(), circle.walk(50).1), (50, SourceStop::DepthLimit));
         circle.set(1, 3, 0, 1);
         assert_eq!((circle.walk(50).0.len(), circle.walk(50).1), (1, SourceStop::BadFrame));
-        let layout = Layout::must_have(MINOR);
+        let layout = VersionLayout::must_have(MINOR);
         for wild in [1, 4, 0x7fff_0000_0001, 1 << 50, u64::MAX - 7] {
             let mut made = FakeChain::new(2);
             made.frames[0][layout.frame.previous / 8] = wild;

@@ -4,9 +4,9 @@
 
 use stackweave_core::{CodeId, RawFrame, SourceStop, StackPointer};
 
-use super::cached_frame::WalkedFrame;
+use super::cached_frame::WrittenFrame;
+use super::frame_by_frame::FrameOutput;
 use super::frame_chain::CodeFrame;
-use super::plain::FrameOutput;
 
 /// Maps code objects to ids.
 pub(crate) trait CodeIds {
@@ -77,17 +77,17 @@ impl<'a, C: CodeIds> SourceFrames<'a, C> {
 
     /// Returns the first `count` frames, the outermost of them first.
     #[inline(always)]
-    pub(super) fn written(&self, count: usize) -> impl Iterator<Item = WalkedFrame> {
+    pub(super) fn written(&self, count: usize) -> impl Iterator<Item = WrittenFrame> {
         let frames = self.buffers.frames.get(..count).unwrap_or_default();
         let activations = self.buffers.activations.get(..count).unwrap_or_default();
         // The slices are cut before they are zipped: `zip` would step over the rest one by one.
         let both = frames.iter().rev().zip(activations.iter().rev());
-        both.map(|(frame, activation)| WalkedFrame { frame: *frame, activation: *activation })
+        both.map(|(frame, activation)| WrittenFrame { frame: *frame, activation: *activation })
     }
 
     /// Writes a frame with its recorded activation, if there is room.
     #[inline(always)]
-    pub(super) fn write(&mut self, written: WalkedFrame) {
+    pub(super) fn write(&mut self, written: WrittenFrame) {
         if let Some(slot) = self.buffers.frames.get_mut(self.len) {
             *slot = written.frame;
             if let Some(slot) = self.buffers.activations.get_mut(self.len) {
@@ -142,7 +142,7 @@ impl<C: CodeIds> FrameOutput for SourceFrames<'_, C> {
     #[inline(always)]
     fn push(&mut self, frame: CodeFrame) -> Result<(), SourceStop> {
         let raw = self.raw(frame)?;
-        self.write(WalkedFrame { frame: raw, activation: StackPointer(frame.activation) });
+        self.write(WrittenFrame { frame: raw, activation: StackPointer(frame.activation) });
         self.mark_unsure();
         Ok(())
     }

@@ -14,7 +14,7 @@
 //!
 //! Hot file: no allocation, no lock, no GIL.
 
-use super::cached_frame::{CachedFrame, WalkedFrame};
+use super::cached_frame::{CachedFrame, WrittenFrame};
 use super::frame_chain::{ChainStep, StepKind};
 
 /// A frame without an entry.
@@ -156,7 +156,7 @@ impl<'a, const CAPACITY: usize> StackCache<'a, CAPACITY> {
     /// was written for the new frames, outermost first; `rest` is what follows the walked part: its first frame, if
     /// any, and `_PyCFrame`.
     #[inline(always)]
-    pub(super) fn close(mut self, position: usize, written: impl Iterator<Item = WalkedFrame>, rest: (u64, u64)) {
+    pub(super) fn close(mut self, position: usize, written: impl Iterator<Item = WrittenFrame>, rest: (u64, u64)) {
         if self.new_len == 0 {
             self.cached.start = position;
         } else {
@@ -165,7 +165,7 @@ impl<'a, const CAPACITY: usize> StackCache<'a, CAPACITY> {
         self.cached.generation = self.generation;
     }
 
-    fn add_new(&mut self, position: usize, mut written: impl Iterator<Item = WalkedFrame>, rest: (u64, u64)) {
+    fn add_new(&mut self, position: usize, mut written: impl Iterator<Item = WrittenFrame>, rest: (u64, u64)) {
         let cached = &mut *self.cached;
         if position == CAPACITY {
             let was_complete = cached.low < CAPACITY && cached.end.address == 0;

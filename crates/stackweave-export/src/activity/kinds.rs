@@ -5,7 +5,7 @@ use std::rc::Rc;
 use serde_json::{Map, Value};
 use stackweave_core::{EventKind, FieldType};
 use stackweave_recording::ProcessRecording;
-use stackweave_recording::events::{Decoder, Ending, Event, Layout};
+use stackweave_recording::events::{Decoder, Ending, Event, EventLayout};
 use stackweave_recording::file::{Dictionary, RawEvent, number_of};
 
 use crate::activity::details::Details;
@@ -71,7 +71,7 @@ impl EventKinds {
 }
 
 impl KindFields {
-    fn of(kind: &EventKind, layout: &Layout) -> Self {
+    fn of(kind: &EventKind, layout: &EventLayout) -> Self {
         let words = kind.fields.iter().take(kind.words()).enumerate();
         let details = words.filter(|(index, _)| !layout.is_of_role(*index));
         let details = details.map(|(index, field)| (index, field.name.to_string(), field.field_type)).collect();

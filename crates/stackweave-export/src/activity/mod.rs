@@ -6,7 +6,7 @@
 
 mod details;
 mod kinds;
-mod named;
+mod named_process;
 mod objects;
 mod visit;
 
@@ -16,7 +16,7 @@ use stackweave_recording::events::{MemoryEvent, Usage};
 
 pub(crate) use details::Details;
 pub(crate) use kinds::{EventKinds, label_text};
-pub(crate) use named::{NamedProcess, NamedThread};
+pub(crate) use named_process::{NamedProcess, NamedThread};
 pub(crate) use visit::{AllKinds, Visit, all_kinds, visit, visit_process, visit_thread};
 
 /// A span of a thread.
@@ -32,7 +32,7 @@ pub(crate) struct Span {
     /// Whether it is a call. A span that was open before the first event of its thread is not.
     pub(crate) is_call: bool,
     /// The generator or coroutine, if the span is a part of its run.
-    pub(crate) object: Option<Object>,
+    pub(crate) object: Option<SuspendedObject>,
     pub(crate) details: Details,
     /// The details of its end.
     pub(crate) at_end: Details,
@@ -61,7 +61,7 @@ impl Span {
 
 /// A generator or a coroutine, which runs in several spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Object {
+pub(crate) struct SuspendedObject {
     pub(crate) address: u64,
     /// A number that all of its spans share, and no other ones.
     pub(crate) flow: u64,
@@ -71,7 +71,7 @@ pub(crate) struct Object {
 
 /// The way in which a span ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SpanEnd {
+pub(crate) enum SpanEnding {
     /// Its end was recorded, or is after the selected time.
     Ended,
     /// Its end was not recorded.
@@ -94,7 +94,7 @@ pub(crate) struct ThreadEvent<'e> {
 #[derive(Debug)]
 pub(crate) enum EventContent<'e> {
     Begin(&'e Span),
-    End(&'e Span, SpanEnd),
+    End(&'e Span, SpanEnding),
     Instant {
         frame: u32,
         stack: u32,

@@ -5,11 +5,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::activity::Object;
+use crate::activity::SuspendedObject;
 
 /// The objects of a visit, by process and address.
 #[derive(Debug, Default)]
-pub(super) struct Objects {
+pub(super) struct SuspendedObjects {
     known: HashMap<(usize, u64), KnownObject>,
     /// The number of objects so far.
     count: u64,
@@ -22,18 +22,18 @@ struct KnownObject {
     name: Option<Arc<str>>,
 }
 
-impl Objects {
+impl SuspendedObjects {
     /// Begins a span of the object at this address. The object is a new one if `is_new`.
-    pub(super) fn begin(&mut self, process: usize, address: u64, is_new: bool) -> (Object, Option<Arc<str>>) {
+    pub(super) fn begin(&mut self, process: usize, address: u64, is_new: bool) -> (SuspendedObject, Option<Arc<str>>) {
         if is_new {
             self.known.remove(&(process, address));
         }
         let known = self.entry(process, address);
-        (Object { address, flow: known.flow, is_first: !known.is_reported }, known.name.clone())
+        (SuspendedObject { address, flow: known.flow, is_first: !known.is_reported }, known.name.clone())
     }
 
     /// Records that a span of the object is reported.
-    pub(super) fn set_reported(&mut self, process: usize, object: &mut Object) {
+    pub(super) fn set_reported(&mut self, process: usize, object: &mut SuspendedObject) {
         let known = self.entry(process, object.address);
         if known.flow == object.flow {
             object.is_first = !known.is_reported;
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn a_new_object_does_not_inherit_from_the_one_before() {
-        let mut objects = Objects::default();
+        let mut objects = SuspendedObjects::default();
         let (first, name) = objects.begin(0, 7, true);
         assert_eq!((first.is_first, name), (true, None));
         objects.name(0, 7, "task".into());
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn only_the_first_reported_span_is_the_first() {
-        let mut objects = Objects::default();
+        let mut objects = SuspendedObjects::default();
         let (mut one, _) = objects.begin(0, 7, true);
         let (mut two, _) = objects.begin(0, 7, false);
         objects.set_reported(0, &mut two);

@@ -30,10 +30,10 @@ type Key = (String, u32, String);
 #[derive(Default)]
 struct FunctionRows {
     indexes: HashMap<Key, usize>,
-    rows: Vec<Row>,
+    rows: Vec<PstatsRow>,
 }
 
-struct Row {
+struct PstatsRow {
     key: Key,
     statistics: CallStatistics,
     /// The indexes of callers.
@@ -65,7 +65,7 @@ impl FunctionRows {
         let next = self.rows.len();
         let index = *self.indexes.entry(key.clone()).or_insert(next);
         if index == next {
-            self.rows.push(Row { key, statistics: CallStatistics::default(), callers: Vec::new() });
+            self.rows.push(PstatsRow { key, statistics: CallStatistics::default(), callers: Vec::new() });
         }
         index
     }
@@ -84,7 +84,7 @@ impl FunctionRows {
 
     fn write(&self, unit: f64, out: &mut Marshal<'_>) -> io::Result<()> {
         out.begin_dict()?;
-        for Row { key, statistics, callers } in &self.rows {
+        for PstatsRow { key, statistics, callers } in &self.rows {
             write_key(key, out)?;
             out.tuple(5)?;
             out.integer(statistics.primitive_calls)?;

@@ -26,7 +26,7 @@ pub(crate) struct Size {
 
 /// A link from one box to another, or to itself.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Link {
+pub(crate) struct GraphLink {
     pub(crate) from: usize,
     pub(crate) to: usize,
     /// The importance of a short arrow.
@@ -62,7 +62,7 @@ impl Rect {
 
 /// The finished layout. Its upper left corner is at 0, 0.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Layout {
+pub(crate) struct GraphLayout {
     pub(crate) boxes: Vec<Rect>,
     /// The arrows, by link.
     pub(crate) routes: Vec<Route>,
@@ -73,7 +73,7 @@ pub(crate) struct Layout {
 const LOOP_WIDTH: f64 = 30.0;
 
 /// Lays out boxes. Earlier boxes are more important, and are above later ones of the same cycle.
-pub(crate) fn lay_out(boxes: &[Size], links: &[Link]) -> Layout {
+pub(crate) fn lay_out(boxes: &[Size], links: &[GraphLink]) -> GraphLayout {
     let backward = acyclic::backward(boxes.len(), links);
     let arrows: Vec<layers::Arrow> = links
         .iter()

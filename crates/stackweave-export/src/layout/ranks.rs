@@ -1,6 +1,6 @@
 //! The ranks with their vertices: boxes in even ranks, labels and bends of arrows in every rank that they cross.
 
-use super::{LOOP_WIDTH, Link, Size};
+use super::{GraphLink, LOOP_WIDTH, Size};
 
 /// A box, a label or a bend of an arrow.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +50,7 @@ pub(super) struct LinkVertices {
 const BEND: f64 = 5.0;
 
 impl Ranks {
-    pub(super) fn new(boxes: &[Size], links: &[Link], backward: &[bool], layers: &[usize]) -> Self {
+    pub(super) fn new(boxes: &[Size], links: &[GraphLink], backward: &[bool], layers: &[usize]) -> Self {
         let vertices = boxes.iter().zip(layers).map(|(size, layer)| {
             let half = size.width / 2.0;
             Vertex { rank: layer * 2, left: half, right: half, size: *size, is_box: true }
@@ -78,7 +78,7 @@ impl Ranks {
     }
 
     /// Adds the vertices between two boxes. The label is placed in the rank with fewer arrows.
-    fn chain(&mut self, (upper, lower): (usize, usize), link: &Link, is_label_low: bool) -> LinkVertices {
+    fn chain(&mut self, (upper, lower): (usize, usize), link: &GraphLink, is_label_low: bool) -> LinkVertices {
         let (first, last) = (self.vertices[upper].rank + 1, self.vertices[lower].rank - 1);
         let label_rank = if is_label_low { last } else { first };
         let mut chain = LinkVertices { vertices: vec![upper], label: 0 };
@@ -127,7 +127,7 @@ impl Ranks {
 }
 
 /// Returns how many arrows leave each box at the bottom, and how many reach it at the top.
-fn degrees(boxes: usize, links: &[Link], backward: &[bool]) -> (Vec<usize>, Vec<usize>) {
+fn degrees(boxes: usize, links: &[GraphLink], backward: &[bool]) -> (Vec<usize>, Vec<usize>) {
     let (mut out, mut into) = (vec![0; boxes], vec![0; boxes]);
     for (link, backward) in links.iter().zip(backward).filter(|(link, _)| link.from != link.to) {
         let (upper, lower) = if *backward { (link.to, link.from) } else { (link.from, link.to) };

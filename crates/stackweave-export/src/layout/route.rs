@@ -2,7 +2,7 @@
 
 use super::coordinates::Coordinates;
 use super::ranks::{LinkVertices, Ranks};
-use super::{LOOP_WIDTH, Layout, Link, Rect, Size};
+use super::{GraphLayout, GraphLink, LOOP_WIDTH, Rect, Size};
 
 /// The path of an arrow.
 #[derive(Clone, Debug, Default)]
@@ -14,7 +14,7 @@ pub(crate) struct Route {
     pub(crate) is_back: bool,
 }
 
-pub(super) fn routes(ranks: &Ranks, coordinates: &Coordinates, links: &[Link], backward: &[bool]) -> Layout {
+pub(super) fn routes(ranks: &Ranks, coordinates: &Coordinates, links: &[GraphLink], backward: &[bool]) -> GraphLayout {
     let boxes: Vec<Rect> = (0..ranks.vertices.len())
         .take_while(|vertex| ranks.vertices[*vertex].is_box)
         .map(|vertex| rect(ranks, coordinates, vertex))
@@ -36,7 +36,7 @@ pub(super) fn routes(ranks: &Ranks, coordinates: &Coordinates, links: &[Link], b
     let edge = |vertex: usize| coordinates.x[vertex] + ranks.vertices[vertex].right;
     let width = (0..ranks.vertices.len()).map(edge).fold(0.0, f64::max);
     let height = coordinates.bands.last().map_or(0.0, |band| band.1);
-    Layout { boxes, routes, size: Size { width, height } }
+    GraphLayout { boxes, routes, size: Size { width, height } }
 }
 
 /// Returns the rectangle of a box or label, centred vertically in its rank.

@@ -4,8 +4,8 @@ use super::*;
 
 const LABEL: Size = Size { width: 44.0, height: 26.0 };
 
-fn link(from: usize, to: usize) -> Link {
-    Link { from, to, weight: 1.0, label: LABEL }
+fn link(from: usize, to: usize) -> GraphLink {
+    GraphLink { from, to, weight: 1.0, label: LABEL }
 }
 
 fn boxes(count: usize) -> Vec<Size> {
@@ -14,7 +14,7 @@ fn boxes(count: usize) -> Vec<Size> {
 }
 
 /// Asserts that nothing overlaps or is outside, and that every arrow has a path.
-fn check(sizes: &[Size], links: &[Link], name: &str) -> Layout {
+fn check(sizes: &[Size], links: &[GraphLink], name: &str) -> GraphLayout {
     let layout = lay_out(sizes, links);
     assert_eq!((layout.boxes.len(), layout.routes.len()), (sizes.len(), links.len()), "{name}");
     let labels = layout.routes.iter().map(|route| route.label);
@@ -36,7 +36,7 @@ fn check(sizes: &[Size], links: &[Link], name: &str) -> Layout {
 }
 
 /// Asserts that an arrow begins at the edge of its first box and ends at the edge of its second.
-fn check_ends(layout: &Layout, route: &Route, link: Link, name: &str) {
+fn check_ends(layout: &GraphLayout, route: &Route, link: GraphLink, name: &str) {
     let (from, to) = (layout.boxes[link.from], layout.boxes[link.to]);
     let numbers: Vec<f64> = route
         .path
@@ -58,7 +58,7 @@ fn random_graphs_have_no_overlaps() {
     for seed in 1..=24_u64 {
         let mut random = Random::new(seed);
         let count = 5 + random.below(196);
-        let mut links: Vec<Link> = Vec::new();
+        let mut links: Vec<GraphLink> = Vec::new();
         for _ in 0..count + random.below(count * 2) {
             let (from, to) = (random.below(count), random.below(count));
             if !links.iter().any(|link| (link.from, link.to) == (from, to)) {
@@ -77,18 +77,18 @@ fn every_shape_of_graph_is_laid_out() {
     check(&boxes(2), &[link(0, 1), link(1, 0)], "two that call each other");
     check(&boxes(7), &[link(0, 1), link(2, 3), link(4, 4)], "separate components");
     check(&boxes(200), &[], "200 boxes alone");
-    let chain: Vec<Link> = (1..200).map(|to| link(to - 1, to)).collect();
+    let chain: Vec<GraphLink> = (1..200).map(|to| link(to - 1, to)).collect();
     let deep = check(&boxes(200), &chain, "a deep chain");
     assert!(deep.size.width < 260.0, "a chain is straight, but {} wide", deep.size.width);
-    let fan: Vec<Link> = (1..200).map(|to| link(0, to)).collect();
+    let fan: Vec<GraphLink> = (1..200).map(|to| link(0, to)).collect();
     let wide = check(&boxes(200), &fan, "a wide fan");
     assert!(wide.size.width < 8000.0, "a fan is {} wide", wide.size.width);
-    let into: Vec<Link> = (0..199).map(|from| link(from, 199)).collect();
+    let into: Vec<GraphLink> = (0..199).map(|from| link(from, 199)).collect();
     check(&boxes(200), &into, "a fan to one");
-    let cycle: Vec<Link> = (0..50).map(|from| link(from, (from + 1) % 50)).collect();
+    let cycle: Vec<GraphLink> = (0..50).map(|from| link(from, (from + 1) % 50)).collect();
     let cycle = check(&boxes(50), &cycle, "a cycle");
     assert_eq!(cycle.routes.iter().filter(|route| route.is_back).count(), 1);
-    let all: Vec<Link> = (0..12).flat_map(|from| (0..12).map(move |to| link(from, to))).collect();
+    let all: Vec<GraphLink> = (0..12).flat_map(|from| (0..12).map(move |to| link(from, to))).collect();
     check(&boxes(12), &all, "each with each");
 }
 
@@ -115,7 +115,7 @@ const VIEWS: [(usize, usize); 17] = [
 
 #[test]
 fn separate_components_are_beside_the_others() {
-    let links: Vec<Link> = VIEWS.iter().map(|(from, to)| link(*from, *to)).collect();
+    let links: Vec<GraphLink> = VIEWS.iter().map(|(from, to)| link(*from, *to)).collect();
     let tied = check(&boxes(9), &links, "a planner").size.width;
     for alone in [1, 3] {
         let sizes = boxes(9 + alone);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use stackweave_export::{ExportOptions, Format, export};
 use stackweave_profile::AggregateOptions;
 use stackweave_recording::Recording;
-use stackweave_recording::file::Start;
+use stackweave_recording::file::ProcessStart;
 use stackweave_tapes::{Tape, recording_of, span};
 use stackweave_testkit::folder::Folder;
 
@@ -130,7 +130,7 @@ fn the_outer_of_two_spans_with_one_begin_comes_first() {
 #[test]
 fn unfinished_spans_are_marked_and_processes_with_one_pid_stay_separate() {
     let tape = |host: &str| {
-        let mut tape = Tape::started(&Start { pid: 9, host: host.to_owned(), ..Start::default() });
+        let mut tape = Tape::started(&ProcessStart { pid: 9, host: host.to_owned(), ..ProcessStart::default() });
         tape.thread(1, 9, "");
         tape.thread(2, 9, "later");
         tape.begin((1, 10), span("open"));

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use stackweave_export::{ExportOptions, Format, export};
 use stackweave_profile::AggregateOptions;
 use stackweave_recording::Recording;
-use stackweave_recording::file::Start;
+use stackweave_recording::file::ProcessStart;
 use stackweave_tapes::{Tape, recording_of, span};
 use stackweave_testkit::folder::Folder;
 
@@ -127,7 +127,7 @@ fn random_recordings_agree_with_their_profiles() {
 #[test]
 fn processes_with_one_pid_stay_separate() {
     let tape = |host: &str| {
-        let mut tape = Tape::started(&Start { pid: 9, host: host.to_owned(), ..Start::default() });
+        let mut tape = Tape::started(&ProcessStart { pid: 9, host: host.to_owned(), ..ProcessStart::default() });
         tape.thread(1, 9, "main");
         tape.begin((1, 10), span("open"));
         tape.instant((1, 40), span("last"), &[]);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use stackweave_export::{ExportOptions, Format, export};
 use stackweave_profile::AggregateOptions;
 use stackweave_recording::Recording;
-use stackweave_recording::file::Start;
+use stackweave_recording::file::ProcessStart;
 use stackweave_tapes::{Tape, recording_of, span};
 use stackweave_testkit::folder::Folder;
 
@@ -89,7 +89,7 @@ fn random_recordings_agree_with_their_profiles() {
 #[test]
 fn details_keep_their_types_and_processes_stay_separate() {
     let tape = |host: &str, ticks| {
-        let mut tape = Tape::started(&Start { pid: 9, host: host.to_owned(), ..Start::default() });
+        let mut tape = Tape::started(&ProcessStart { pid: 9, host: host.to_owned(), ..ProcessStart::default() });
         tape.thread(1, 9, host);
         tape.begin((1, 10), span("open"));
         let details = r#"{"a": [1, -2, 1.5, true, null], "b": {"c": {"d": "e"}}, "f": 18446744073709551615}"#;

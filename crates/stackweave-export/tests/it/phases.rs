@@ -6,7 +6,7 @@ use stackweave_export::{ExportOptions, Format, export};
 use stackweave_profile::AggregateOptions;
 use stackweave_recording::Recording;
 use stackweave_recording::events;
-use stackweave_recording::file::Start;
+use stackweave_recording::file::ProcessStart;
 use stackweave_store::label;
 use stackweave_tapes::{Tape, span, with_bytes};
 use stackweave_testkit::folder::Folder;
@@ -26,7 +26,7 @@ fn code(name: &str, line: u32) -> RawFrame {
 
 /// Records a compilation that fails. A tick is a microsecond.
 fn compiled() -> Recording {
-    let start = Start { pid: 1, ticks_per_second: 1_000_000, ..Start::default() };
+    let start = ProcessStart { pid: 1, ticks_per_second: 1_000_000, ..ProcessStart::default() };
     let mut tape = Tape::started(&start);
     tape.thread(1, 1, "main");
     for kind in &events::TIMING {

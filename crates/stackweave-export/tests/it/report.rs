@@ -5,7 +5,7 @@ use stackweave_export::{ExportOptions, Format, export};
 use stackweave_profile::{AggregateOptions, Grouping, Measure, aggregate};
 use stackweave_recording::Recording;
 use stackweave_recording::events::Allocator;
-use stackweave_recording::file::Start;
+use stackweave_recording::file::ProcessStart;
 use stackweave_tapes::{Tape, recording, recording_of, span};
 use stackweave_testkit::folder::Folder;
 
@@ -119,7 +119,7 @@ fn a_sampled_recording_is_labelled_as_estimated() {
 
 #[test]
 fn several_processes_are_side_by_side() {
-    let other = Start { pid: 77, started_monotonic_ns: 500, ..example_start() };
+    let other = ProcessStart { pid: 77, started_monotonic_ns: 500, ..example_start() };
     let recording = recording_of(vec![example(), example_from(&other)]);
     compare(&recording, &AggregateOptions::default(), &OF_PROGRAM);
     let page = Page::of(&recording, &ExportOptions::default());
@@ -133,9 +133,11 @@ fn several_processes_are_side_by_side() {
 #[test]
 fn a_report_of_several_processes_is_named_after_the_parent() {
     let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
-    let program = Start { pid: 50, command_line: words("python3 /srv/train.py --fast"), ..example_start() };
-    let tracker = Start { pid: 51, parent_pid: 50, command_line: words("python3 -c tracker"), ..example_start() };
-    let mut short = Tape::started(&Start { pid: 40, command_line: words("python3 other.py"), ..example_start() });
+    let program = ProcessStart { pid: 50, command_line: words("python3 /srv/train.py --fast"), ..example_start() };
+    let tracker =
+        ProcessStart { pid: 51, parent_pid: 50, command_line: words("python3 -c tracker"), ..example_start() };
+    let mut short =
+        Tape::started(&ProcessStart { pid: 40, command_line: words("python3 other.py"), ..example_start() });
     short.begin((1, 10), span("short"));
     let recording = recording_of(vec![short, example_from(&tracker), example_from(&program)]);
     let page = Page::of(&recording, &ExportOptions::default());
@@ -202,7 +204,7 @@ fn an_empty_recording_has_a_report() {
 
 /// Records functions in these files, the first of which has the highest cost.
 fn of_files(files: &[String], started_wall_ns: i64) -> Recording {
-    let mut tape = Tape::started(&Start { pid: 1, started_wall_ns, ..Start::default() });
+    let mut tape = Tape::started(&ProcessStart { pid: 1, started_wall_ns, ..ProcessStart::default() });
     tape.thread(1, 1, "main");
     let mut ticks = 0;
     for (cost, file) in (1..=files.len() as u64).rev().zip(files) {

@@ -6,7 +6,7 @@ use stackweave_core::RawFrame;
 use stackweave_export::{ExportOptions, Format, export};
 use stackweave_profile::{AggregateOptions, Measure, aggregate};
 use stackweave_recording::Recording;
-use stackweave_recording::file::Start;
+use stackweave_recording::file::ProcessStart;
 use stackweave_tapes::{Tape, recording_of, span};
 use stackweave_testkit::folder::Folder;
 use stackweave_testkit::random::Random;
@@ -268,7 +268,7 @@ fn details_of_spans_are_included() {
 #[test]
 fn counters_have_their_values_in_the_order_of_time() {
     let process = |pid, ticks| {
-        let mut tape = Tape::started(&Start { pid, ..Start::default() });
+        let mut tape = Tape::started(&ProcessStart { pid, ..ProcessStart::default() });
         tape.thread(1, pid, "main");
         tape.thread(2, pid + 1, "other");
         tape.begin((1, 0), span("f"));

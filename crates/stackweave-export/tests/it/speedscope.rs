@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use stackweave_export::{ExportOptions, Format, export};
 use stackweave_profile::{AggregateOptions, Filter, FrameKind, Grouping, Measure, Profile, View, aggregate};
 use stackweave_recording::Recording;
-use stackweave_recording::file::Start;
+use stackweave_recording::file::ProcessStart;
 use stackweave_tapes::{Tape, recording_of, span};
 use stackweave_testkit::folder::Folder;
 
@@ -209,7 +209,7 @@ fn hidden_frames_are_left_out() {
 fn processes_are_separate_and_share_their_functions() {
     let recording = recording_of(vec![
         example(),
-        example_from(&Start { pid: 99, started_wall_ns: STARTED_NS + 5000, ..example_start() }),
+        example_from(&ProcessStart { pid: 99, started_wall_ns: STARTED_NS + 5000, ..example_start() }),
     ]);
     let file = exported(&recording, &ExportOptions::default());
     assert_eq!(file["profiles"][0]["name"], format!("python3 train.py ({PID}): main"));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use stackweave_export::{ExportOptions, Format, export};
 use stackweave_profile::AggregateOptions;
 use stackweave_recording::Recording;
-use stackweave_recording::file::Start;
+use stackweave_recording::file::ProcessStart;
 use stackweave_tapes::Tape;
 use stackweave_testkit::folder::Folder;
 
@@ -195,7 +195,7 @@ fn lines_of_json_have_callers_tasks_and_details_of_ends() {
 #[test]
 fn readers_of_pstats_accept_functions_that_were_never_called() {
     // Some of them leave out functions of less than a microsecond.
-    let start = Start { pid: 1, ticks_per_second: 1_000_000, ..Start::default() };
+    let start = ProcessStart { pid: 1, ticks_per_second: 1_000_000, ..ProcessStart::default() };
     let recording = traced_from(&start).recording();
     let folder = Folder::new();
     let path = folder.write("out.prof", &exported(&recording, Format::Pstats, &ExportOptions::default()));

@@ -27,7 +27,7 @@ pub struct Draft {
 
 /// An opened output.
 #[derive(Debug)]
-pub enum Opened {
+pub enum OpenedOutput {
     /// A device, a FIFO or a socket, which is written to immediately.
     Stream(File),
     /// A new file, and the name that it receives when it is published.
@@ -46,10 +46,10 @@ pub struct Published {
 
 impl Draft {
     /// Opens an output. The path is neither created nor changed, unless it is a device, a FIFO or a socket.
-    pub fn open(path: &Path, existing: Existing) -> io::Result<Opened> {
+    pub fn open(path: &Path, existing: Existing) -> io::Result<OpenedOutput> {
         permissions::of_new_files()?;
         let path = match output_target::find(path, existing)? {
-            OutputTarget::Stream(stream) => return Ok(Opened::Stream(stream)),
+            OutputTarget::Stream(stream) => return Ok(OpenedOutput::Stream(stream)),
             OutputTarget::Name { path, .. } => path,
         };
         let folder = folder_of(&path);
@@ -59,7 +59,7 @@ impl Draft {
             // problem.
             Err(_) => named(folder).map(|(file, temporary)| (file, Some(temporary)))?,
         };
-        Ok(Opened::Draft(file, Self { path, existing, temporary }))
+        Ok(OpenedOutput::Draft(file, Self { path, existing, temporary }))
     }
 
     /// Returns the file with the random name that it has until it is published, if it has one.

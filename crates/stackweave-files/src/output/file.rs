@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use super::draft::{Draft, Opened};
-use super::unfinished::Unfinished;
+use super::draft::{Draft, OpenedOutput};
+use super::unfinished::UnfinishedFiles;
 use super::{Created, Existing};
 
 const BUFFER: usize = 1 << 18;
@@ -17,7 +17,7 @@ const BUFFER: usize = 1 << 18;
 pub struct OutputFile {
     out: BufWriter<File>,
     /// `None` for a stream.
-    draft: Option<(Draft, Option<Unfinished>)>,
+    draft: Option<(Draft, Option<UnfinishedFiles>)>,
     bytes: u64,
 }
 
@@ -25,10 +25,10 @@ impl OutputFile {
     /// Opens an output. Only the owner can access a new file.
     pub fn create(path: &Path, existing: Existing) -> io::Result<Self> {
         Ok(match Draft::open(path, existing)? {
-            Opened::Stream(stream) => Self::stream(stream),
-            Opened::Draft(file, draft) => {
+            OpenedOutput::Stream(stream) => Self::stream(stream),
+            OpenedOutput::Draft(file, draft) => {
                 let unfinished = draft.temporary().map(|temporary| {
-                    let unfinished = Unfinished::new();
+                    let unfinished = UnfinishedFiles::new();
                     unfinished.add(temporary.clone());
                     unfinished
                 });

@@ -263,7 +263,7 @@ fn a_missing_folder_is_an_error_and_is_not_created() {
 fn discarding_removes_unfinished_files() {
     let folder = Folder::new();
     let (_file, draft) = draft::tests::named_draft(&folder.file("a.txt"), Existing::Keep);
-    let unfinished = unfinished::Unfinished::new();
+    let unfinished = unfinished::UnfinishedFiles::new();
     unfinished.add(draft.temporary().unwrap().clone());
     assert_eq!(folder.names().len(), 1);
     unfinished.discard();

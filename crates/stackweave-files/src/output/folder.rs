@@ -10,7 +10,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use super::manifest::{self, Manifest};
 use super::permissions;
 use super::temporary::{folder_of, with_random_name};
-use super::unfinished::Unfinished;
+use super::unfinished::UnfinishedFiles;
 use super::{Created, Existing};
 
 /// A folder that exists only when it is complete.
@@ -25,7 +25,7 @@ pub struct OutputFolder {
     path: PathBuf,
     existing: Existing,
     files: Vec<PathBuf>,
-    unfinished: Unfinished,
+    unfinished: UnfinishedFiles,
 }
 
 impl OutputFolder {
@@ -34,7 +34,7 @@ impl OutputFolder {
         let path = resolve_target(path, existing, inputs)?;
         let mode = permissions::of_new_folders()?;
         let (part, _) = with_random_name(folder_of(&path), |part| Created::folder(part, mode))?;
-        let unfinished = Unfinished::new();
+        let unfinished = UnfinishedFiles::new();
         unfinished.add(part.clone());
         Ok(Self { part, path, existing, files: Vec::new(), unfinished })
     }

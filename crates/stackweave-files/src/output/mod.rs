@@ -18,7 +18,7 @@ mod temporary;
 mod unfinished;
 
 pub use created::{Created, remove_file_if};
-pub use draft::{Draft, Opened, Published};
+pub use draft::{Draft, OpenedOutput, Published};
 pub use file::{OutputFile, write_file};
 pub use folder::OutputFolder;
 pub use numbered_files::NumberedFiles;

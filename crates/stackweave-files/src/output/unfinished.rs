@@ -12,9 +12,9 @@ static UNFINISHED: Mutex<BTreeMap<u64, Vec<Created>>> = Mutex::new(BTreeMap::new
 
 /// The unfinished files of one output, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Unfinished(u64);
+pub(super) struct UnfinishedFiles(u64);
 
-impl Unfinished {
+impl UnfinishedFiles {
     pub(super) fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
@@ -38,7 +38,7 @@ impl Unfinished {
     }
 }
 
-impl Drop for Unfinished {
+impl Drop for UnfinishedFiles {
     fn drop(&mut self) {
         all().remove(&self.0);
     }

@@ -2,18 +2,18 @@
 
 use std::sync::LazyLock;
 
-use super::interpose::Function;
+use super::interpose::HookFunction;
 use super::originals::ORIGINALS;
 use super::{blocks_functions as blocks, mapping_functions as mappings, new_functions as new};
 
 macro_rules! functions {
     ($($symbol:literal: $module:ident::$name:ident;)*) => {
-        vec![$(Function { name: $symbol, hook: $module::$name as *const () as usize, original: &ORIGINALS.$name },)*]
+        vec![$(HookFunction { name: $symbol, hook: $module::$name as *const () as usize, original: &ORIGINALS.$name },)*]
     };
 }
 
 /// All of them: first the functions that allocate and free blocks, then those of mappings; and how many the first are.
-static FUNCTIONS: LazyLock<(Vec<Function>, usize)> = LazyLock::new(|| {
+static FUNCTIONS: LazyLock<(Vec<HookFunction>, usize)> = LazyLock::new(|| {
     let mut functions = of_blocks();
     let count = functions.len();
     functions.extend(of_mappings());
@@ -21,12 +21,12 @@ static FUNCTIONS: LazyLock<(Vec<Function>, usize)> = LazyLock::new(|| {
 });
 
 /// Returns the hooked functions: those of blocks, and those of mappings if requested.
-pub(super) fn functions(mappings: bool) -> &'static [Function] {
+pub(super) fn functions(mappings: bool) -> &'static [HookFunction] {
     let (functions, of_blocks) = &*FUNCTIONS;
     if mappings { functions } else { &functions[..*of_blocks] }
 }
 
-fn of_mappings() -> Vec<Function> {
+fn of_mappings() -> Vec<HookFunction> {
     functions! {
         c"mmap": mappings::mmap;
         c"mmap64": mappings::mmap64;
@@ -35,7 +35,7 @@ fn of_mappings() -> Vec<Function> {
     }
 }
 
-fn of_blocks() -> Vec<Function> {
+fn of_blocks() -> Vec<HookFunction> {
     functions! {
         c"malloc": blocks::malloc;
         c"free": blocks::free;

@@ -148,7 +148,7 @@ fn frees_have_stacks_if_requested() {
 /// Allocates a block, and captures the stack of that.
 #[inline(never)]
 fn allocate_and_capture(frames: &mut Vec<u64>) -> usize {
-    let captured = stackweave_capture::capture(&stackweave_capture::Request::default());
+    let captured = stackweave_capture::capture(&stackweave_capture::CaptureRequest::default());
     let address = |frame: stackweave_core::RawFrame| match frame.kind() {
         stackweave_core::RawFrameKind::Native(address) => address.address(),
         other => panic!("{other:?}"),

@@ -7,7 +7,7 @@ use stackweave_capture::register_source;
 use stackweave_core::{FrameSource, RawFrame, SourceKind, SourceLocation, SourceWalk, SourceWalkResult};
 
 use super::recorded::{RecordedEvent, Running, record};
-use crate::{HostBlock, HostEventKind, MemoryOptions, Mode, SuppressGuard, record_host_event};
+use crate::{HostBlock, HostEventKind, MemoryMode, MemoryOptions, SuppressGuard, record_host_event};
 
 fn block(address: u64, device: i64) -> HostBlock {
     HostBlock { address, size: 512, device, stream: 7, pool: 3, requested: 500, flags: 3 }
@@ -147,7 +147,7 @@ fn a_free_that_completes_at_once_has_the_stack_of_its_request() {
 
 #[test]
 fn sampled_blocks_of_devices_are_distinguished_by_device() {
-    let options = MemoryOptions { mode: Mode::Sampled { every: 1 }, depth: 0, ..MemoryOptions::default() };
+    let options = MemoryOptions { mode: MemoryMode::Sampled { every: 1 }, depth: 0, ..MemoryOptions::default() };
     let seen = record(options, |_| {
         record_event(HostEventKind::Present, 0x5000, 0);
         record_event(HostEventKind::Free, 0x5000, 1);

@@ -4,7 +4,7 @@ use stackweave_testkit::counting_allocator::{CountingAllocator, requests};
 
 use super::recorded::Running;
 use crate::platform::hooks;
-use crate::{HostBlock, HostEventKind, MemoryOptions, Mode, record_host_event};
+use crate::{HostBlock, HostEventKind, MemoryMode, MemoryOptions, record_host_event};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -32,7 +32,7 @@ fn an_event_allocates_nothing() {
         MemoryOptions::default(),
         MemoryOptions { depth: 0, ..MemoryOptions::default() },
         MemoryOptions { native: false, free_stacks: true, ..MemoryOptions::default() },
-        MemoryOptions { mode: Mode::Sampled { every: 1000 }, ..MemoryOptions::default() },
+        MemoryOptions { mode: MemoryMode::Sampled { every: 1000 }, ..MemoryOptions::default() },
     ];
     for options in variants {
         let running = Running::start(options);

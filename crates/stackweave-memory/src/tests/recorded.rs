@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use stackweave_capture::stacks;
 use stackweave_core::NoNames;
 use stackweave_recording::file::RecordedFrame;
-use stackweave_recording::{MakeObserver, Options, ProcessRecording, Recorder, Recording};
+use stackweave_recording::{MakeObserver, ProcessRecording, Recorder, RecorderOptions, Recording};
 use stackweave_testkit::folder::Folder;
 
-use crate::{Memory, MemoryOptions};
+use crate::{MemoryOptions, MemoryRecorder};
 
 /// Gives one test at a time the right to hook or record: a process records memory once at a time, and tests may run in
 /// parallel.
@@ -24,7 +24,7 @@ pub(super) struct Running {
     _exclusive: MutexGuard<'static, ()>,
     pub(super) folder: Folder,
     pub(super) recorder: Recorder,
-    pub(super) memory: Memory,
+    pub(super) memory: MemoryRecorder,
 }
 
 /// An event as it is in the file.
@@ -46,16 +46,16 @@ impl Running {
 
     /// Starts a recording with the ledgers.
     pub(super) fn start_observed(options: MemoryOptions) -> Self {
-        let observer = Memory::observer(&options);
+        let observer = MemoryRecorder::observer(&options);
         Self::start_with(options, Some(observer))
     }
 
     fn start_with(options: MemoryOptions, observer: Option<MakeObserver>) -> Self {
         let exclusive = exclusive();
         let folder = Folder::new();
-        let to = Options::new(folder.file("out.swv"));
+        let to = RecorderOptions::new(folder.file("out.swv"));
         let recorder = Recorder::start_observed(to, stacks(), Arc::new(NoNames), observer).unwrap();
-        let memory = Memory::start(recorder.clone(), options).unwrap();
+        let memory = MemoryRecorder::start(recorder.clone(), options).unwrap();
         Self { _exclusive: exclusive, folder, recorder, memory }
     }
 
@@ -75,7 +75,7 @@ impl Running {
 }
 
 /// Returns the events that were recorded while `work` ran.
-pub(super) fn record(options: MemoryOptions, work: impl FnOnce(&Memory)) -> Vec<RecordedEvent> {
+pub(super) fn record(options: MemoryOptions, work: impl FnOnce(&MemoryRecorder)) -> Vec<RecordedEvent> {
     let running = Running::start(options);
     work(&running.memory);
     running.stop()

@@ -13,7 +13,7 @@ use super::recorded::{Running, exclusive, record};
 use crate::hook_threads::{HookThread, NOT_BEGUN};
 use crate::platform::hooks;
 use crate::sampled_blocks::{SLOTS, clear, has_more, insert, may_hold, remove};
-use crate::{MemoryOptions, Mode, sampler};
+use crate::{MemoryMode, MemoryOptions, sampler};
 
 /// Returns the bytes that a recorded allocation stands for.
 fn stands_for(size: u64, every: u64) -> f64 {
@@ -77,7 +77,7 @@ fn sums_of_mixed_sizes_are_right_by_size() {
 
 #[test]
 fn the_free_of_every_recorded_block_is_recorded() {
-    let options = MemoryOptions { mode: Mode::Sampled { every: 2000 }, depth: 0, ..MemoryOptions::default() };
+    let options = MemoryOptions { mode: MemoryMode::Sampled { every: 2000 }, depth: 0, ..MemoryOptions::default() };
     let mut ours = HashSet::new();
     // SAFETY: as these functions are meant to be called.
     let seen = record(options, |_| unsafe {
@@ -117,7 +117,7 @@ fn the_free_of_every_recorded_block_is_recorded() {
 
 #[test]
 fn a_block_whose_reallocation_failed_stays_known() {
-    let options = MemoryOptions { mode: Mode::Sampled { every: 1 }, depth: 0, ..MemoryOptions::default() };
+    let options = MemoryOptions { mode: MemoryMode::Sampled { every: 1 }, depth: 0, ..MemoryOptions::default() };
     let mut at = 0;
     // SAFETY: as these functions are meant to be called.
     let seen = record(options, |_| unsafe {
@@ -150,7 +150,8 @@ fn an_address_is_known_until_it_is_removed_even_if_the_table_is_full() {
 fn a_library_that_is_loaded_later_is_hooked_though_no_event_is_recorded() {
     type Hold = unsafe extern "C" fn(*mut *mut c_void, u64, u64);
     const TOO_MUCH: u64 = 1 << 46;
-    let running = Running::start(MemoryOptions { mode: Mode::Sampled { every: 1 << 40 }, ..MemoryOptions::default() });
+    let running =
+        Running::start(MemoryOptions { mode: MemoryMode::Sampled { every: 1 << 40 }, ..MemoryOptions::default() });
     // Modules that were loaded before need no further recheck.
     (0..1000).for_each(|_| crate::platform::recheck_slots());
     let library = Library::open(KNOWN_AMOUNTS).unwrap();
@@ -162,6 +163,6 @@ fn a_library_that_is_loaded_later_is_hooked_though_no_event_is_recorded() {
     // SAFETY: there is room for one block.
     unsafe { hold(&raw mut block, 1, TOO_MUCH) };
     assert!(block.is_null());
-    assert_eq!(crate::failure::count(), 1, "a failure is recorded in every mode");
+    assert_eq!(crate::failed_allocations::count(), 1, "a failure is recorded in every mode");
     running.stop();
 }

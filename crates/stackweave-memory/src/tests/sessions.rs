@@ -6,13 +6,13 @@ use std::thread;
 
 use stackweave_capture::stacks;
 use stackweave_core::NoNames;
-use stackweave_recording::{Options, Recorder};
+use stackweave_recording::{Recorder, RecorderOptions};
 use stackweave_store::label;
 use stackweave_testkit::folder::Folder;
 
 use super::recorded::{Running, about, plain, record, sized};
 use crate::platform::hooks;
-use crate::{Memory, MemoryError, MemoryOptions};
+use crate::{MemoryError, MemoryOptions, MemoryRecorder};
 
 fn without_stacks() -> MemoryOptions {
     MemoryOptions { depth: 0, ..MemoryOptions::default() }
@@ -31,13 +31,13 @@ fn free(block: usize) {
 #[test]
 fn a_process_has_one_recorder_at_a_time() {
     let running = Running::start(without_stacks());
-    let second = Memory::start(running.recorder.clone(), without_stacks());
+    let second = MemoryRecorder::start(running.recorder.clone(), without_stacks());
     assert!(matches!(second, Err(MemoryError::AlreadyRecording)));
     let before = allocate(300);
     running.memory.stop();
     running.memory.stop();
     let block = allocate(301);
-    let third = Memory::start(running.recorder.clone(), without_stacks()).unwrap();
+    let third = MemoryRecorder::start(running.recorder.clone(), without_stacks()).unwrap();
     let after = allocate(302);
     drop(third);
     [before, block, after].into_iter().for_each(free);
@@ -105,11 +105,11 @@ fn many_starts_and_stops_leave_nothing_behind() {
         let weak: Vec<_> = (0..SESSIONS)
             .map(|_| {
                 let folder = Folder::new();
-                let options = Options::new(folder.file("out.swv"));
+                let options = RecorderOptions::new(folder.file("out.swv"));
                 let (names, memory) = (Arc::new(NoNames), without_stacks());
                 let known = Arc::downgrade(&names);
                 let recorder = Recorder::start(options, stacks(), names).unwrap();
-                let memory = Memory::start(recorder.clone(), memory).unwrap();
+                let memory = MemoryRecorder::start(recorder.clone(), memory).unwrap();
                 thread::yield_now();
                 memory.stop();
                 assert_eq!(memory.stats().left_over, 0);

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use stackweave_capture::stacks;
 use stackweave_core::{NoNames, RawFrame, RawFrameKind};
-use stackweave_memory::{Memory, MemoryOptions, MemoryStats, Snapshot};
-use stackweave_recording::{Options, Recorder, Summary};
+use stackweave_memory::{MemoryOptions, MemoryRecorder, MemorySnapshot, MemoryStats};
+use stackweave_recording::{Recorder, RecorderOptions, Summary};
 use stackweave_testkit::child;
 use stackweave_testkit::folder::Folder;
 use stackweave_testkit::library::Library;
@@ -39,7 +39,7 @@ impl fmt::Display for Counts {
 
 impl Counts {
     /// Returns the counts of a recorder.
-    pub(crate) fn of(snapshot: &Snapshot) -> Self {
+    pub(crate) fn of(snapshot: &MemorySnapshot) -> Self {
         let totals = &snapshot.devices[0].totals;
         Self {
             allocations: totals.figures.allocations,
@@ -73,12 +73,12 @@ impl Counts {
 pub(crate) struct Recorded {
     folder: Folder,
     recorder: Recorder,
-    pub(crate) memory: Memory,
+    pub(crate) memory: MemoryRecorder,
 }
 
 /// The results of a recording.
 pub(crate) struct Outcome {
-    pub(crate) snapshot: Snapshot,
+    pub(crate) snapshot: MemorySnapshot,
     pub(crate) stats: MemoryStats,
     pub(crate) summary: Summary,
     _folder: Folder,
@@ -87,10 +87,11 @@ pub(crate) struct Outcome {
 impl Recorded {
     pub(crate) fn start(options: MemoryOptions) -> Self {
         let folder = Folder::new();
-        let recording = Options { bypass_waiter: true, follow_forks: true, ..Options::new(folder.file("out.swv")) };
-        let observer = Some(Memory::observer(&options));
+        let recording =
+            RecorderOptions { bypass_waiter: true, follow_forks: true, ..RecorderOptions::new(folder.file("out.swv")) };
+        let observer = Some(MemoryRecorder::observer(&options));
         let recorder = Recorder::start_observed(recording, stacks(), Arc::new(NoNames), observer).unwrap();
-        let memory = Memory::start(recorder.clone(), options).unwrap();
+        let memory = MemoryRecorder::start(recorder.clone(), options).unwrap();
         Self { folder, recorder, memory }
     }
 
@@ -109,7 +110,7 @@ impl Recorded {
 }
 
 /// Returns the bytes of each function of a fixture, by the innermost function whose name begins with `prefix`.
-pub(crate) fn bytes_by_function(snapshot: &Snapshot, prefix: &str) -> BTreeMap<String, u64> {
+pub(crate) fn bytes_by_function(snapshot: &MemorySnapshot, prefix: &str) -> BTreeMap<String, u64> {
     let mut bytes = BTreeMap::new();
     for row in &snapshot.devices[0].rows {
         let frames = row.stack.into_iter().flat_map(|stack| stacks().frames(stack));

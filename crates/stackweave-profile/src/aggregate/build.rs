@@ -13,12 +13,12 @@ use crate::aggregate::function::{Function, FunctionModule, FunctionTable};
 use crate::aggregate::measure::{DeviceMeasure, Measure};
 use crate::aggregate::origin::CodeIdentity;
 use crate::aggregate::per_stack::PerStack;
-use crate::aggregate::profile::{Counts, Profile};
-use crate::aggregate::recorded_names::FrameNames;
+use crate::aggregate::profile::{Profile, ProfileCounts};
+use crate::aggregate::recorded_names::FrameNamer;
 use crate::aggregate::span_tree::{SpanCounts, SpanTree};
 use crate::aggregate::stack_costs::{StackCosts, StackKey};
 use crate::aggregate::view::View;
-use crate::aggregate::visible_tree::{Step, VisibleCaller, VisibleTree};
+use crate::aggregate::visible_tree::{PathStep, VisibleCaller, VisibleTree};
 use crate::frame::{Frame, FrameKind};
 
 impl GroupCosts {
@@ -59,10 +59,10 @@ impl GroupCosts {
         }
     }
 
-    fn counts(&self, measure: Measure) -> Counts {
+    fn counts(&self, measure: Measure) -> ProfileCounts {
         let of_spans = if measure.counts_calls() { self.spans.counts } else { SpanCounts::default() };
         let SpanCounts { unfinished, unmatched_ends } = of_spans;
-        Counts { events: self.events, unfinished, unmatched_ends, ..Counts::default() }
+        ProfileCounts { events: self.events, unfinished, unmatched_ends, ..ProfileCounts::default() }
     }
 }
 
@@ -88,7 +88,7 @@ impl<'a> ProfileBuilder<'a> {
         costs: impl Iterator<Item = (&'c GroupCosts, DeviceMeasure)>,
         (symbolizer, lines): (Option<&Symbolizer>, bool),
     ) {
-        let mut names = FrameNames::new(process);
+        let mut names = FrameNamer::new(process);
         if symbolizer.is_some() {
             let (mut stacks, mut frames) = (PerStack::default(), NumberMap::default());
             for (group, counted) in costs {
@@ -100,7 +100,7 @@ impl<'a> ProfileBuilder<'a> {
     }
 
     /// Adds the next process, whose frames have these names.
-    pub(crate) fn add_named(&mut self, names: FrameNames<'a>, lines: bool) {
+    pub(crate) fn add_named(&mut self, names: FrameNamer<'a>, lines: bool) {
         self.frames.push(FrameTable::new(names, lines));
     }
 
@@ -171,7 +171,7 @@ impl Paths<'_, '_, '_> {
     }
 
     /// Returns the last step of a stack, after those of its callers.
-    fn stack(&mut self, stack: u32) -> Step {
+    fn stack(&mut self, stack: u32) -> PathStep {
         let dictionary = self.frames.dictionary();
         let (mut path, mut next) = (Vec::new(), stack);
         let mut caller = VisibleCaller::NONE;
@@ -183,17 +183,17 @@ impl Paths<'_, '_, '_> {
             path.push((index, frame));
             next = callers;
         }
-        let mut step = Step::after(caller);
+        let mut step = PathStep::after(caller);
         for (index, frame) in path.into_iter().rev() {
             let is_boundary = self.frames.chain(frame, self.functions).is_boundary;
-            step = if is_boundary { Step::after(VisibleCaller::NONE) } else { self.descend(step.caller, frame, 0) };
+            step = if is_boundary { PathStep::after(VisibleCaller::NONE) } else { self.descend(step.caller, frame, 0) };
             self.stacks_known.set(index, step.caller.to_bits());
         }
         step
     }
 
     /// Returns the last step of a span in the tree of spans.
-    fn span(&mut self, span: u32) -> Step {
+    fn span(&mut self, span: u32) -> PathStep {
         let (mut path, mut next) = (Vec::new(), span);
         let mut caller = VisibleCaller::NONE;
         while next != 0 {
@@ -204,7 +204,7 @@ impl Paths<'_, '_, '_> {
             path.push(next);
             next = self.spans.nodes()[next as usize].parent;
         }
-        let mut step = Step::after(caller);
+        let mut step = PathStep::after(caller);
         for span in path.into_iter().rev() {
             step = self.descend(step.caller, self.spans.nodes()[span as usize].frame, 0);
             self.spans_known.set(span as usize, step.caller.to_bits());
@@ -213,8 +213,8 @@ impl Paths<'_, '_, '_> {
     }
 
     /// Descends to the functions of a frame, and adds the calls to all of them. Returns the step to the innermost.
-    fn descend(&mut self, above: VisibleCaller, frame: u32, calls: u64) -> Step {
-        let mut step = Step::after(above);
+    fn descend(&mut self, above: VisibleCaller, frame: u32, calls: u64) -> PathStep {
+        let mut step = PathStep::after(above);
         let chain = self.frames.chain(frame, self.functions);
         for index in self.frames.frames(chain) {
             step = self.tree.descend(step.caller, index, self.functions);

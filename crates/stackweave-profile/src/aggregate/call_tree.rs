@@ -86,7 +86,7 @@ impl CallTree {
 
 impl Default for CallTree {
     fn default() -> Self {
-        TreeBuilder::default().finish()
+        CallTreeBuilder::default().finish()
     }
 }
 
@@ -126,26 +126,26 @@ impl Children {
 
 /// Builds a tree.
 #[derive(Clone, Debug)]
-pub(crate) struct TreeBuilder {
+pub(crate) struct CallTreeBuilder {
     nodes: Vec<Node>,
     by_frame: WordMap<u64, NodeId>,
 }
 
-impl Default for TreeBuilder {
+impl Default for CallTreeBuilder {
     fn default() -> Self {
         let root = Node { parent: NodeId::ROOT, frame: FrameIndex(0), cost: Cost::default() };
         Self { nodes: vec![root], by_frame: WordMap::default() }
     }
 }
 
-impl From<CallTree> for TreeBuilder {
+impl From<CallTree> for CallTreeBuilder {
     fn from(tree: CallTree) -> Self {
         let by_frame = tree.iter().map(|(id, node)| (key(node.parent, node.frame), id)).collect();
         Self { by_frame, nodes: tree.nodes }
     }
 }
 
-impl TreeBuilder {
+impl CallTreeBuilder {
     /// Returns the node of `frame` under `parent`; a new one is added.
     #[expect(clippy::cast_possible_truncation, reason = "2^32 nodes do not fit into memory")]
     pub(crate) fn child(&mut self, parent: NodeId, frame: FrameIndex) -> NodeId {
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn totals_are_self_costs_plus_those_of_children() {
-        let mut builder = TreeBuilder::default();
+        let mut builder = CallTreeBuilder::default();
         let a = builder.child(NodeId::ROOT, FrameIndex(7));
         let b = builder.child(a, FrameIndex(8));
         let again = builder.child(b, FrameIndex(7));

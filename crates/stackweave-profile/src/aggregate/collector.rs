@@ -13,7 +13,7 @@ use stackweave_recording::{Missing, ProcessRecording, ReadError, TimedEvent};
 use crate::aggregate::measure::Measure;
 use crate::aggregate::memory_costs::{CountedMemory, DeviceCosts, MemoryCosts};
 use crate::aggregate::options::{AggregateOptions, Grouping};
-use crate::aggregate::profile::Counts;
+use crate::aggregate::profile::ProfileCounts;
 use crate::aggregate::span_tree::{OpenSpans, SpanTree};
 use crate::aggregate::stack_costs::{StackCosts, StackKey};
 use crate::memory::{MemoryHeader, MemoryQuery, ProcessFigures, RecorderThread, UsageSource, usable_snapshot};
@@ -52,7 +52,7 @@ struct Collector<'a> {
     range: Range<u64>,
     decoder: Decoder,
     groups: Vec<GroupCosts>,
-    threads: Vec<Thread>,
+    threads: Vec<CollectedThread>,
     by_number: WordMap<u32, usize>,
     memory: MemoryCosts,
     /// The devices with allocations, as far as they are counted in any order.
@@ -71,7 +71,7 @@ pub(crate) enum MeasureSet {
 }
 
 #[derive(Debug, Default)]
-struct Thread {
+struct CollectedThread {
     number: u32,
     /// `None` if the thread is not selected.
     group: Option<usize>,
@@ -173,7 +173,7 @@ impl<'a> Collector<'a> {
         self.threads = threads;
     }
 
-    fn event(&mut self, thread: &mut Thread, (ticks, time): (u64, u64), event: &Event<'_>) {
+    fn event(&mut self, thread: &mut CollectedThread, (ticks, time): (u64, u64), event: &Event<'_>) {
         let is_inside = self.range.contains(&time);
         let is_of_memory = self.memory.counts(event);
         if is_of_memory {
@@ -217,9 +217,9 @@ impl<'a> Collector<'a> {
         self.threads.len() - 1
     }
 
-    fn new_thread(&mut self, number: u32) -> Thread {
+    fn new_thread(&mut self, number: u32) -> CollectedThread {
         if !self.options.selects(self.process.dictionary().thread(number)) {
-            return Thread { number, ..Thread::default() };
+            return CollectedThread { number, ..CollectedThread::default() };
         }
         let own = (self.options.grouping == Grouping::Threads).then_some(number);
         let found = self.groups.iter().position(|group| group.thread == own);
@@ -227,7 +227,12 @@ impl<'a> Collector<'a> {
             self.groups.push(GroupCosts::new(own, self.range.clone()));
             self.groups.len() - 1
         });
-        Thread { number, group: Some(group), open: OpenSpans::default(), losses: self.process.loss_ticks(number) }
+        CollectedThread {
+            number,
+            group: Some(group),
+            open: OpenSpans::default(),
+            losses: self.process.loss_ticks(number),
+        }
     }
 
     fn finish(mut self, missing: Missing, recorder: RecorderThread) -> ProcessCosts {
@@ -267,10 +272,10 @@ impl<'a> Collector<'a> {
 
 impl ProcessCosts {
     /// Returns the counts of blocks of a device.
-    pub(crate) fn block_counts(&self, device: i64) -> Counts {
+    pub(crate) fn block_counts(&self, device: i64) -> ProfileCounts {
         let found = self.blocks.iter().find(|(of, _)| *of == device);
         let [replaced_blocks, unknown_frees] = found.map_or([0; 2], |(_, counts)| *counts);
-        Counts { replaced_blocks, unknown_frees, ..Counts::default() }
+        ProfileCounts { replaced_blocks, unknown_frees, ..ProfileCounts::default() }
     }
 }
 
@@ -297,6 +302,6 @@ impl GroupCosts {
     }
 }
 
-fn stack_key(stack: u32, thread: &Thread) -> StackKey {
+fn stack_key(stack: u32, thread: &CollectedThread) -> StackKey {
     if stack == 0 { StackKey::Span(thread.open.innermost()) } else { StackKey::Stack(stack) }
 }

@@ -1,6 +1,6 @@
 //! The differences between two profiles.
 
-use crate::aggregate::call_tree::{Children, Cost, Node, NodeId, TreeBuilder};
+use crate::aggregate::call_tree::{CallTreeBuilder, Children, Cost, Node, NodeId};
 use crate::aggregate::function::{FrameIndex, FunctionId, FunctionTable};
 use crate::aggregate::measure::Measure;
 use crate::aggregate::profile::{DifferentMeasures, Profile};
@@ -8,14 +8,14 @@ use crate::aggregate::statistics::{CallStatistics, Statistics};
 
 /// Two values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Change {
+pub struct ValueChange {
     /// In the first profile.
     pub before: f64,
     /// In the second profile.
     pub after: f64,
 }
 
-impl Change {
+impl ValueChange {
     /// Returns the difference.
     pub fn difference(self) -> f64 {
         self.after - self.before
@@ -70,7 +70,7 @@ impl Diff {
             return Err(DifferentMeasures(before.measure(), after.measure()));
         }
         let mut functions = FunctionTable::default();
-        let mut builder = TreeBuilder::default();
+        let mut builder = CallTreeBuilder::default();
         let sides = [before, after];
         let known = sides.map(|side| functions.extend_by_version(side.functions()));
         let ids = [0, 1].map(|side| builder.add_tree(sides[side].tree(), &known[side].1));
@@ -120,15 +120,15 @@ impl Diff {
     }
 
     /// Returns the totals of the profiles.
-    pub fn total(&self) -> Change {
+    pub fn total(&self) -> ValueChange {
         self.change(Some(self.totals[0]), Some(self.totals[1]))
     }
 
     /// Converts two costs to the unit of this diff: to themselves, or to shares. A missing cost is 0.
     #[expect(clippy::cast_precision_loss, reason = "shares and differences are rounded for display")]
-    pub fn change(&self, before: Option<i64>, after: Option<i64>) -> Change {
+    pub fn change(&self, before: Option<i64>, after: Option<i64>) -> ValueChange {
         let [first, second] = self.scale.unwrap_or([1.0; 2]);
-        Change { before: before.unwrap_or(0) as f64 * first, after: after.unwrap_or(0) as f64 * second }
+        ValueChange { before: before.unwrap_or(0) as f64 * first, after: after.unwrap_or(0) as f64 * second }
     }
 }
 

@@ -5,24 +5,24 @@ use std::sync::Arc;
 use stackweave_recording::file::{Dictionary, NumberMap, RecordedFrame};
 
 use crate::aggregate::function::{FrameIndex, Function, FunctionModule, FunctionTable};
-use crate::aggregate::recorded_names::FrameNames;
+use crate::aggregate::recorded_names::FrameNamer;
 use crate::frame::Frame;
 use crate::word_hash::WordMap;
 
 /// The functions of frames, by their numbers in the recording. A frame gets them when it is first met.
 #[derive(Debug)]
 pub(crate) struct FrameTable<'a> {
-    names: FrameNames<'a>,
+    names: FrameNamer<'a>,
     /// Whether lines of a function are separate.
     lines: bool,
-    chains: NumberMap<Chain>,
+    chains: NumberMap<FrameFunctions>,
     indexes: Vec<FrameIndex>,
     modules: WordMap<u32, Arc<FunctionModule>>,
 }
 
 /// The functions of a frame.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Chain {
+pub(crate) struct FrameFunctions {
     start: u32,
     length: u32,
     /// Whether stacks begin inside of it: see [`Frame::is_boundary`].
@@ -30,7 +30,7 @@ pub(crate) struct Chain {
 }
 
 impl<'a> FrameTable<'a> {
-    pub(crate) fn new(names: FrameNames<'a>, lines: bool) -> Self {
+    pub(crate) fn new(names: FrameNamer<'a>, lines: bool) -> Self {
         let (chains, indexes, modules) = Default::default();
         Self { names, lines, chains, indexes, modules }
     }
@@ -40,7 +40,7 @@ impl<'a> FrameTable<'a> {
     }
 
     /// Returns the functions of a frame, which are added to `functions`: always the same table.
-    pub(crate) fn chain(&mut self, number: u32, functions: &mut FunctionTable) -> Chain {
+    pub(crate) fn chain(&mut self, number: u32, functions: &mut FunctionTable) -> FrameFunctions {
         if let Some(known) = self.chains.get(number) {
             return *known;
         }
@@ -50,12 +50,12 @@ impl<'a> FrameTable<'a> {
     }
 
     /// Returns the frames of a chain, outermost first.
-    pub(crate) fn frames(&self, chain: Chain) -> impl Iterator<Item = FrameIndex> {
+    pub(crate) fn frames(&self, chain: FrameFunctions) -> impl Iterator<Item = FrameIndex> {
         self.indexes[chain.start as usize..][..chain.length as usize].iter().copied()
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "that many frames do not fit into memory")]
-    fn name(&mut self, number: u32, functions: &mut FunctionTable) -> Chain {
+    fn name(&mut self, number: u32, functions: &mut FunctionTable) -> FrameFunctions {
         let module = match self.dictionary().frame(number) {
             Some(RecordedFrame::Native { module, .. }) => module.and_then(|module| self.module(module)),
             _ => None,
@@ -66,7 +66,7 @@ impl<'a> FrameTable<'a> {
             self.indexes.push(functions.intern_frame(function, frame.position.line.filter(|_| self.lines)));
         }
         let is_boundary = names.iter().any(Frame::is_boundary);
-        Chain { start: start as u32, length: names.len() as u32, is_boundary }
+        FrameFunctions { start: start as u32, length: names.len() as u32, is_boundary }
     }
 
     fn module(&mut self, number: u32) -> Option<Arc<FunctionModule>> {

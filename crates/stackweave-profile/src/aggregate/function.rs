@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use stackweave_core::{BuildId, FunctionNames, Module};
 
-use crate::aggregate::origin::Origin;
+use crate::aggregate::origin::CodeOrigin;
 use crate::frame::FrameKind;
 use crate::word_hash::WordMap;
 
@@ -68,7 +68,7 @@ pub struct Function {
     /// The first line.
     pub first_line: Option<u32>,
     /// The origin of the code.
-    pub origin: Origin,
+    pub origin: CodeOrigin,
 }
 
 impl Function {
@@ -245,7 +245,7 @@ mod tests {
             filename: Some(filename.into()),
             module: Some(Arc::new(FunctionModule { name: module.into(), path: module.into(), build_id: None })),
             first_line: Some(first_line),
-            origin: Origin::Program,
+            origin: CodeOrigin::Program,
         }
     }
 

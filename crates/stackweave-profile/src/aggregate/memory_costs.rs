@@ -12,8 +12,8 @@ use crate::aggregate::collector::{GroupCosts, ProcessCosts};
 use crate::aggregate::measure::Measure;
 use crate::aggregate::stack_costs::{StackCost, StackCosts, StackKey};
 use crate::memory::{
-    CallSiteFigures, DeviceSums, MemoryHeader, MemoryTimeline, Replay, ReplayCurve, Replayed, Snapshot, UsageRow,
-    first_device,
+    CallSiteFigures, DeviceSums, MemoryHeader, MemoryTimeline, RecordedSnapshot, Replay, ReplayCurve, Replayed,
+    UsageRow, first_device,
 };
 
 /// The way in which the costs of memory are computed.
@@ -26,7 +26,7 @@ pub(crate) enum MemoryCosts {
     /// Events go through a ledger, in the order of time.
     Replayed(Box<Replay>, ReplayCurve),
     /// They were counted while the program ran.
-    Kept(Arc<Snapshot>),
+    Kept(Arc<RecordedSnapshot>),
 }
 
 /// The memory of a device by measure.

@@ -4,7 +4,7 @@ use crate::frame::{Frame, FrameKind};
 
 /// The origin of a function's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Origin {
+pub enum CodeOrigin {
     /// The interpreter, code that starts processes and threads, and Stackweave.
     Interpreter,
     /// A library, including Python's standard library.
@@ -13,7 +13,7 @@ pub enum Origin {
     Program,
 }
 
-impl Origin {
+impl CodeOrigin {
     /// Returns the name of the origin.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -41,14 +41,14 @@ pub(crate) struct CodeIdentity<'a> {
 }
 
 impl CodeIdentity<'_> {
-    pub(crate) fn origin(self) -> Origin {
+    pub(crate) fn origin(self) -> CodeOrigin {
         match self.kind {
-            FrameKind::Python if self.is_python_of_interpreter() => Origin::Interpreter,
-            FrameKind::Python if is_library_file(self.path) => Origin::Library,
-            FrameKind::Native if self.is_native_code_of_interpreter() => Origin::Interpreter,
-            FrameKind::Native if self.is_backward_node() => Origin::Program,
-            FrameKind::Native if is_library_module(self.path) => Origin::Library,
-            _ => Origin::Program,
+            FrameKind::Python if self.is_python_of_interpreter() => CodeOrigin::Interpreter,
+            FrameKind::Python if is_library_file(self.path) => CodeOrigin::Library,
+            FrameKind::Native if self.is_native_code_of_interpreter() => CodeOrigin::Interpreter,
+            FrameKind::Native if self.is_backward_node() => CodeOrigin::Program,
+            FrameKind::Native if is_library_module(self.path) => CodeOrigin::Library,
+            _ => CodeOrigin::Program,
         }
     }
 
@@ -169,7 +169,7 @@ fn is_library_module(path: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn origins(kind: FrameKind, places: &[(&str, &str)]) -> Vec<Origin> {
+    fn origins(kind: FrameKind, places: &[(&str, &str)]) -> Vec<CodeOrigin> {
         places.iter().map(|(name, path)| CodeIdentity { kind, name, path }.origin()).collect()
     }
 
@@ -184,7 +184,7 @@ mod tests {
             ("capture", "/venv/lib/python3.11/site-packages/stackweave/__init__.py"),
             ("<module>", "/venv/bin/stackweave"),
         ];
-        assert_eq!(origins(FrameKind::Python, &interpreter), [Origin::Interpreter; 7]);
+        assert_eq!(origins(FrameKind::Python, &interpreter), [CodeOrigin::Interpreter; 7]);
         let library = [
             ("dumps", "/usr/lib/python3.11/json/__init__.py"),
             ("loads", "/opt/py/lib/python3.13t/json/__init__.py"),
@@ -194,7 +194,7 @@ mod tests {
             ("exists", "<frozen genericpath>"),
             ("x", "/usr/lib/python311.zip/json.py"),
         ];
-        assert_eq!(origins(FrameKind::Python, &library), [Origin::Library; 7]);
+        assert_eq!(origins(FrameKind::Python, &library), [CodeOrigin::Library; 7]);
         let program = [
             ("main", "/srv/me/app/main.py"),
             ("main", "runpy.py"),
@@ -206,7 +206,7 @@ mod tests {
             ("f", "/srv/me/bin/stackweave"),
             ("<module>", "/srv/me/bin/my-stackweave"),
         ];
-        assert_eq!(origins(FrameKind::Python, &program), [Origin::Program; 9]);
+        assert_eq!(origins(FrameKind::Python, &program), [CodeOrigin::Program; 9]);
     }
 
     #[test]
@@ -222,7 +222,7 @@ mod tests {
             ("capture", "/venv/lib/python3.11/site-packages/stackweave/_native.abi3.so"),
             ("sw_capture", "/opt/lib/libstackweave.so"),
         ];
-        assert_eq!(origins(FrameKind::Native, &interpreter), [Origin::Interpreter; 9]);
+        assert_eq!(origins(FrameKind::Native, &interpreter), [CodeOrigin::Interpreter; 9]);
         let library = [
             ("qsort", "/lib/x86_64-linux-gnu/libc.so.6"),
             ("sgemm_", "/venv/lib/python3.11/site-packages/numpy.libs/libopenblas.so"),
@@ -233,7 +233,7 @@ mod tests {
                 "/venv/lib/python3.11/site-packages/torch/lib/libtorch_cpu.so",
             ),
         ];
-        assert_eq!(origins(FrameKind::Native, &library), [Origin::Library; 5]);
+        assert_eq!(origins(FrameKind::Native, &library), [CodeOrigin::Library; 5]);
         let program = [
             ("main", "/usr/bin/server"),
             ("step", "/srv/me/app/build/libapp.so"),
@@ -244,13 +244,17 @@ mod tests {
                 "/venv/lib/python3.11/site-packages/torch/lib/libtorch_cpu.so",
             ),
         ];
-        assert_eq!(origins(FrameKind::Native, &program), [Origin::Program; 5]);
+        assert_eq!(origins(FrameKind::Native, &program), [CodeOrigin::Program; 5]);
     }
 
     #[test]
     fn all_other_code_is_of_the_program() {
         for kind in [FrameKind::Script, FrameKind::Extra, FrameKind::Label] {
-            assert_eq!(origins(kind, &[("f", "/usr/lib/python3.11/json/__init__.py")]), [Origin::Program], "{kind}");
+            assert_eq!(
+                origins(kind, &[("f", "/usr/lib/python3.11/json/__init__.py")]),
+                [CodeOrigin::Program],
+                "{kind}"
+            );
         }
     }
 }

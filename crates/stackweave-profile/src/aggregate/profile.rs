@@ -1,6 +1,6 @@
 //! A profile: the costs of a program, or of a part of one, as a call tree.
 
-use crate::aggregate::call_tree::{CallTree, TreeBuilder};
+use crate::aggregate::call_tree::{CallTree, CallTreeBuilder};
 use crate::aggregate::function::FunctionTable;
 use crate::aggregate::measure::Measure;
 use crate::aggregate::view::Hidden;
@@ -8,7 +8,7 @@ use crate::aggregate::view::Hidden;
 /// Counts from building a profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Counts {
+pub struct ProfileCounts {
     /// The events of the profile.
     pub events: u64,
     /// Spans without an end: each is counted up to the last event of its thread, or to where events are missing.
@@ -21,7 +21,7 @@ pub struct Counts {
     pub unknown_frees: u64,
 }
 
-impl Counts {
+impl ProfileCounts {
     pub(crate) const fn add(&mut self, other: Self) {
         self.events = self.events.saturating_add(other.events);
         self.unfinished = self.unfinished.saturating_add(other.unfinished);
@@ -37,7 +37,7 @@ pub struct Profile {
     pub(crate) measure: Measure,
     pub(crate) functions: FunctionTable,
     pub(crate) tree: CallTree,
-    pub(crate) counts: Counts,
+    pub(crate) counts: ProfileCounts,
     pub(crate) hidden: Hidden,
     pub(crate) has_frames: bool,
 }
@@ -70,7 +70,7 @@ impl Profile {
     }
 
     /// Returns the counts from building it.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> ProfileCounts {
         self.counts
     }
 
@@ -95,7 +95,7 @@ impl Profile {
             return Err(DifferentMeasures(self.measure, other.measure));
         }
         let frames = self.functions.extend(&other.functions);
-        let mut builder = TreeBuilder::from(core::mem::take(&mut self.tree));
+        let mut builder = CallTreeBuilder::from(core::mem::take(&mut self.tree));
         builder.add_tree(&other.tree, &frames);
         self.tree = builder.finish();
         self.counts.add(other.counts);

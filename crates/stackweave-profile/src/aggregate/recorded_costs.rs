@@ -67,7 +67,7 @@ impl<'a> RecordedCosts<'a> {
 
     /// Returns the numbers of the frames of all stacks with costs, by process, without duplicates.
     pub fn frames(&self, measures: &[Measure]) -> Vec<Vec<u32>> {
-        let mut frames = vec![DistinctFrames::default(); self.processes.len()];
+        let mut frames = vec![DistinctFrameNumbers::default(); self.processes.len()];
         for measure in measures {
             self.visit(*measure, |cost| frames[cost.process].add(cost.stack, |stack| self.innermost(stack)));
         }
@@ -148,13 +148,13 @@ impl GroupCosts {
 
 /// The frames of stacks without duplicates, in the order of their first use.
 #[derive(Clone, Debug, Default)]
-struct DistinctFrames {
+struct DistinctFrameNumbers {
     frames: Vec<u32>,
     known: WordSet<u32>,
     visited: HashSet<RecordedStack>,
 }
 
-impl DistinctFrames {
+impl DistinctFrameNumbers {
     /// Adds the frames of a stack. The callers of an earlier stack were added with it.
     fn add(&mut self, stack: RecordedStack, mut innermost: impl FnMut(RecordedStack) -> Option<(u32, RecordedStack)>) {
         let mut next = stack;
@@ -177,7 +177,7 @@ mod tests {
         const DEPTH: u32 = 10_000;
         let stack = |number| RecordedStack { process: 0, group: 0, key: StackKey::Span(number) };
         let mut steps = 0;
-        let mut frames = DistinctFrames::default();
+        let mut frames = DistinctFrameNumbers::default();
         for depth in 1..=DEPTH {
             frames.add(stack(depth), |of| {
                 steps += 1;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use stackweave_core::{CodeAddress, Module, ModuleList};
 use stackweave_recording::ProcessRecording;
-use stackweave_recording::file::{Dictionary, RecordedFrame, RecordedName, Start};
+use stackweave_recording::file::{Dictionary, ProcessStart, RecordedFrame, RecordedName};
 use stackweave_symbolize::{Resolved, Symbolizer};
 
 use crate::frame::{Frame, FrameKind};
@@ -27,7 +27,7 @@ impl RecordedNames {
     /// Names these frames, once each. Without a symbolizer, native frames without a name in the file are named by their
     /// address in the module.
     pub fn resolve(process: &ProcessRecording, numbers: &[u32], symbolizer: Option<&Symbolizer>) -> Self {
-        let mut of = FrameNames::new(process);
+        let mut of = FrameNamer::new(process);
         of.resolve(numbers.iter().copied(), symbolizer);
         let mut names = Self::default();
         for &number in numbers {
@@ -55,7 +55,7 @@ impl RecordedNames {
 
 /// Names the frames of a process one at a time, and keeps only what is shared by several.
 #[derive(Debug)]
-pub(crate) struct FrameNames<'a> {
+pub(crate) struct FrameNamer<'a> {
     process: &'a ProcessRecording,
     texts: WordMap<u32, Arc<str>>,
     /// The names of modules.
@@ -66,7 +66,7 @@ pub(crate) struct FrameNames<'a> {
     known: Option<&'a NativeNames>,
 }
 
-impl<'a> FrameNames<'a> {
+impl<'a> FrameNamer<'a> {
     pub(crate) fn new(process: &'a ProcessRecording) -> Self {
         let (texts, modules, resolved) = Default::default();
         Self { process, texts, modules, resolved, known: None }
@@ -176,7 +176,7 @@ const FIRST_ADDRESS: u64 = 1 << 20;
 const LAST_ADDRESS: u64 = 1 << 56;
 
 impl MovedModules {
-    fn of(unnamed: &[UnnamedFrame], dictionary: &Dictionary, start: &Start) -> Self {
+    fn of(unnamed: &[UnnamedFrame], dictionary: &Dictionary, start: &ProcessStart) -> Self {
         let mut numbers: Vec<u32> = unnamed.iter().filter_map(|frame| frame.module).collect();
         numbers.sort_unstable();
         numbers.dedup();
@@ -207,7 +207,7 @@ impl MovedModules {
 /// Returns whether the file at a module's path can be assumed to be the loaded one. The symbolizer compares build ids;
 /// without one, the file must be of this machine and older than the recording. The kernel's module was in the memory of
 /// a process that has ended.
-fn is_same_file(module: &Module, start: &Start) -> bool {
+fn is_same_file(module: &Module, start: &ProcessStart) -> bool {
     if module.path.to_string_lossy().starts_with('[') {
         return false;
     }

@@ -44,7 +44,7 @@ pub(crate) struct SpanCounts {
 /// The open spans of one thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenSpans {
-    open: OpenStack<OpenSpan>,
+    open: OpenStack<OpenNode>,
     now: u64,
     /// The time of the last event that was not a record of an open span, which is the end of spans that were found to
     /// have ended.
@@ -52,7 +52,7 @@ pub(crate) struct OpenSpans {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct OpenSpan {
+struct OpenNode {
     node: u32,
     began: u64,
     /// 1, or 0 for a span that was open before it was recorded.
@@ -151,7 +151,7 @@ impl SpanTree {
     pub(crate) fn begin(&mut self, spans: &mut OpenSpans, frame: u32, time: u64) {
         let began = spans.advance(time);
         let node = self.child(spans.innermost(), frame);
-        spans.open.begin(OpenSpan { node, began, calls: 1 });
+        spans.open.begin(OpenNode { node, began, calls: 1 });
     }
 
     /// Records that `frame` is open at this depth; 0 if no span is open.
@@ -168,7 +168,7 @@ impl SpanTree {
         if spans.open.open(depth, |open| nodes[open.node as usize].frame == frame) {
             self.end_beyond(spans);
             let node = self.child(spans.innermost(), frame);
-            spans.open.begin_open(depth, OpenSpan { node, began, calls: 0 });
+            spans.open.begin_open(depth, OpenNode { node, began, calls: 0 });
         }
     }
 
@@ -190,7 +190,7 @@ impl SpanTree {
         }
     }
 
-    fn close(&mut self, open: OpenSpan, ended: u64) {
+    fn close(&mut self, open: OpenNode, ended: u64) {
         let Range { start, end } = self.range;
         if open.began < end && (ended > start || open.began >= start) {
             let node = &mut self.nodes[open.node as usize];

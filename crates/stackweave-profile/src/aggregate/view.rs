@@ -6,9 +6,9 @@ use stackweave_core::Pattern;
 
 use crate::aggregate::call_tree::NodeId;
 use crate::aggregate::function::Function;
-use crate::aggregate::origin::Origin;
+use crate::aggregate::origin::CodeOrigin;
 use crate::aggregate::profile::Profile;
-use crate::aggregate::visible_tree::{Step, VisibleCaller, VisibleTree};
+use crate::aggregate::visible_tree::{PathStep, VisibleCaller, VisibleTree};
 use crate::frame::FrameKind;
 
 /// A filter of functions.
@@ -62,11 +62,11 @@ impl View {
     }
 
     /// Does the same as [`View::shows`] for a frame of which only the origin is known.
-    pub fn shows_origin(&self, origin: Origin, is_library: &mut bool) -> bool {
+    pub fn shows_origin(&self, origin: CodeOrigin, is_library: &mut bool) -> bool {
         let is_hidden = match origin {
-            Origin::Interpreter => true,
-            Origin::Library => mem::replace(is_library, true),
-            Origin::Program => {
+            CodeOrigin::Interpreter => true,
+            CodeOrigin::Library => mem::replace(is_library, true),
+            CodeOrigin::Program => {
                 *is_library = false;
                 false
             }
@@ -106,7 +106,7 @@ impl Profile {
         let viewed = VisibleTree::build(view, self.measure, &mut |visible| {
             let mut callers = vec![VisibleCaller::NONE; self.tree.nodes().len()];
             let root = self.tree.node(NodeId::ROOT).cost;
-            visible.add(Step::after(VisibleCaller::NONE), root.calls, root.self_cost);
+            visible.add(PathStep::after(VisibleCaller::NONE), root.calls, root.self_cost);
             for (id, node) in self.tree.iter() {
                 let step = visible.descend(callers[node.parent.index()], node.frame, &self.functions);
                 visible.add(step, node.cost.calls, node.cost.self_cost);

@@ -1,10 +1,10 @@
 //! Builds the tree of what a view shows, and counts what it hides, without a tree of everything.
 
-use crate::aggregate::call_tree::{NodeId, TreeBuilder};
+use crate::aggregate::call_tree::{CallTreeBuilder, NodeId};
 use crate::aggregate::function::{FrameIndex, Function, FunctionId, FunctionTable, ProfileFrame};
 use crate::aggregate::measure::Measure;
-use crate::aggregate::origin::Origin;
-use crate::aggregate::profile::{Counts, Profile};
+use crate::aggregate::origin::CodeOrigin;
+use crate::aggregate::profile::{Profile, ProfileCounts};
 use crate::aggregate::view::{Hidden, View};
 
 /// A program is mostly libraries if they hide at least this share of the total.
@@ -40,7 +40,7 @@ impl VisibleCaller {
 
 /// A frame on a path, visible or not.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Step {
+pub(crate) struct PathStep {
     /// The visible callers of its callees.
     pub(crate) caller: VisibleCaller,
     /// The function, in the table of all functions; `None` for the root.
@@ -50,7 +50,7 @@ pub(crate) struct Step {
     is_visible: bool,
 }
 
-impl Step {
+impl PathStep {
     /// Returns the position between a frame and its callees.
     pub(crate) const fn after(caller: VisibleCaller) -> Self {
         Self { caller, function: None, is_hidden: false, is_visible: true }
@@ -68,13 +68,13 @@ pub(crate) struct VisibleTree<'a> {
     functions: FunctionTable,
     /// For each frame of all functions the one here.
     frames: Vec<Option<FrameIndex>>,
-    builder: TreeBuilder,
+    builder: CallTreeBuilder,
 }
 
 /// The properties of a function that a view depends on.
 #[derive(Clone, Copy, Debug)]
 struct SeenFunction {
-    origin: Origin,
+    origin: CodeOrigin,
     /// Whether the filter shows it.
     is_shown: bool,
     /// Whether it is visible inside libraries because of its cost.
@@ -119,7 +119,7 @@ impl<'a> VisibleTree<'a> {
     }
 
     /// Returns the step from a caller to a frame of the table of all functions.
-    pub(crate) fn descend(&mut self, above: VisibleCaller, frame: FrameIndex, all: &FunctionTable) -> Step {
+    pub(crate) fn descend(&mut self, above: VisibleCaller, frame: FrameIndex, all: &FunctionTable) -> PathStep {
         let ProfileFrame { function, line } = all.frame(frame);
         if self.seen.len() < all.functions().len() {
             let new = &all.functions()[self.seen.len()..];
@@ -140,12 +140,12 @@ impl<'a> VisibleTree<'a> {
             });
             caller.node = self.builder.child(above.node, *same);
         }
-        Step { caller, function: Some(function), is_hidden, is_visible }
+        PathStep { caller, function: Some(function), is_hidden, is_visible }
     }
 
     /// Adds calls and self cost of a frame. Those of a hidden frame are of its nearest visible caller, or of the root:
     /// the total does not change. Calls of hidden functions are not counted.
-    pub(crate) fn add(&mut self, step: Step, calls: u64, self_cost: i64) {
+    pub(crate) fn add(&mut self, step: PathStep, calls: u64, self_cost: i64) {
         if let Some(function) = step.function.filter(|_| step.is_hidden) {
             let cost = &mut self.seen[function.index()].hidden_cost;
             *cost = cost.saturating_add(self_cost);
@@ -168,7 +168,7 @@ impl<'a> VisibleTree<'a> {
             return None;
         }
         let with_cost = |seen: &SeenFunction| {
-            let is_library = seen.is_shown && seen.origin == Origin::Library;
+            let is_library = seen.is_shown && seen.origin == CodeOrigin::Library;
             let is_costly = is_library && is_share(seen.hidden_cost, total, COSTLY);
             SeenFunction { is_costly, calls: SeenCalls::None, hidden_cost: 0, ..*seen }
         };
@@ -185,7 +185,7 @@ impl<'a> VisibleTree<'a> {
                 hidden.self_cost = hidden.self_cost.saturating_add(seen.hidden_cost);
             }
         }
-        let (functions, tree, counts) = (self.functions, self.builder.finish(), Counts::default());
+        let (functions, tree, counts) = (self.functions, self.builder.finish(), ProfileCounts::default());
         let has_frames = self.seen.iter().any(|seen| seen.calls != SeenCalls::None);
         Profile { measure: self.measure, functions, tree, counts, hidden, has_frames }
     }

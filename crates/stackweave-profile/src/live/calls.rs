@@ -9,7 +9,7 @@ use stackweave_recording::read::FollowBlocks;
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
 
 use crate::aggregate::{
-    DeviceMeasure, FrameNames, GroupCosts, Measure, OpenSpans, Profile, ProfileBuilder, SpanTree, View,
+    DeviceMeasure, FrameNamer, GroupCosts, Measure, OpenSpans, Profile, ProfileBuilder, SpanTree, View,
 };
 use crate::live::native_names::NativeNames;
 use crate::word_hash::WordMap;
@@ -24,22 +24,22 @@ pub struct LiveCalls {
     blocks: FollowBlocks,
     decoder: Decoder,
     spans: SpanTree,
-    threads: Vec<Thread>,
+    threads: Vec<LiveThread>,
     by_number: WordMap<u32, usize>,
     /// The number of losses of the process that have been assigned to threads.
     losses_known: usize,
-    counted: Counts,
+    counted: CallCounts,
 }
 
 #[derive(Debug, Default)]
-struct Thread {
+struct LiveThread {
     open: OpenSpans,
     /// The ticks at which events of this thread are missing, the next one last.
     losses: Vec<u64>,
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct CallCounts {
     events: u64,
     calls: u64,
     per_second: Vec<u64>,
@@ -57,7 +57,7 @@ impl LiveCalls {
             threads: Vec::new(),
             by_number: WordMap::default(),
             losses_known: 0,
-            counted: Counts::default(),
+            counted: CallCounts::default(),
         }
     }
 
@@ -75,7 +75,7 @@ impl LiveCalls {
         while let Some(block) = blocks.next_block(process, until)? {
             let number = block.thread();
             let index = *by_number.entry(number).or_insert_with(|| {
-                threads.push(Thread { open: OpenSpans::default(), losses: process.loss_ticks(number) });
+                threads.push(LiveThread { open: OpenSpans::default(), losses: process.loss_ticks(number) });
                 threads.len() - 1
             });
             add_block((block, process), decoder, (spans, &mut threads[index]), counted);
@@ -138,7 +138,7 @@ impl LiveCalls {
         let costs = GroupCosts { spans, has_spans: true, events, ..GroupCosts::new(None, 0..u64::MAX) };
         let counted = DeviceMeasure { measure: Measure::WallTime, device: EventKind::OWN_DEVICE };
         let mut builder = ProfileBuilder::new(View::all());
-        builder.add_named(FrameNames::with_known(process, known), false);
+        builder.add_named(FrameNamer::with_known(process, known), false);
         builder.profile(&[(0, &costs)], counted)
     }
 }
@@ -146,8 +146,8 @@ impl LiveCalls {
 fn add_block(
     (block, process): (&EventBuffer, &ProcessRecording),
     decoder: &Decoder,
-    (spans, thread): (&mut SpanTree, &mut Thread),
-    counted: &mut Counts,
+    (spans, thread): (&mut SpanTree, &mut LiveThread),
+    counted: &mut CallCounts,
 ) {
     let mut last = 0;
     for raw in block {
@@ -169,7 +169,7 @@ fn add_block(
     counted.last_ns = counted.last_ns.max(last);
 }
 
-impl Counts {
+impl CallCounts {
     fn second(&mut self, time: u64) -> &mut u64 {
         let second = usize::try_from(time / SECOND).unwrap_or(MAX_SECONDS).min(MAX_SECONDS);
         if self.per_second.len() <= second {

@@ -10,7 +10,7 @@ use stackweave_recording::events::{Decoder, Event};
 use stackweave_recording::read::FollowOrder;
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
 
-use crate::aggregate::{DeviceMeasure, FrameNames, GroupCosts, Measure, Profile, ProfileBuilder, View};
+use crate::aggregate::{DeviceMeasure, FrameNamer, GroupCosts, Measure, Profile, ProfileBuilder, View};
 use crate::live::native_names::NativeNames;
 use crate::memory::{
     MemoryHeader, MemoryQuery, MemoryUsage, Replay, default_device, has_no_history, only_of_device, read_usage,
@@ -34,11 +34,11 @@ pub struct LiveMemory {
     /// The time up to which events were processed, in nanoseconds.
     done_ns: u64,
     /// The curve of the heap; of the first device if only devices were recorded.
-    curve: Curve,
+    curve: LiveCurve,
 }
 
 #[derive(Debug)]
-struct Curve {
+struct LiveCurve {
     device: i64,
     points: Vec<u64>,
 }
@@ -55,7 +55,7 @@ impl LiveMemory {
     /// Creates the figures before anything was read.
     pub fn new(process: &ProcessRecording) -> Self {
         let (order, replay) = (FollowOrder::default(), Replay::new(process, None));
-        let curve = Curve { device: i64::MAX, points: Vec::new() };
+        let curve = LiveCurve { device: i64::MAX, points: Vec::new() };
         Self { order, replay, has_kinds: false, done_ns: 0, curve }
     }
 
@@ -146,7 +146,7 @@ impl LiveMemory {
     }
 }
 
-impl Curve {
+impl LiveCurve {
     /// Adds an event of a device, with its live bytes before and after it. If bytes of a device with a smaller number
     /// appear, the curve is of that device.
     fn add(&mut self, (device, is_allocated): (i64, bool), time_ns: u64, [before, live]: [u64; 2]) {
@@ -195,7 +195,7 @@ impl MemoryNow {
         let costs = GroupCosts::of_rows(rows, measure);
         let counted = DeviceMeasure { measure, device: EventKind::OWN_DEVICE };
         let mut builder = ProfileBuilder::new(View::all());
-        builder.add_named(FrameNames::with_known(process, known), false);
+        builder.add_named(FrameNamer::with_known(process, known), false);
         builder.profile(&[(0, &costs)], counted)
     }
 
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn the_curve_is_of_the_first_device_with_memory() {
-        let mut curve = Curve { device: i64::MAX, points: Vec::new() };
+        let mut curve = LiveCurve { device: i64::MAX, points: Vec::new() };
         let mut see = |device, is_taken, step, bytes| {
             curve.add((device, is_taken), step * CURVE_STEP, bytes);
             curve.points.clone()

@@ -11,4 +11,4 @@ mod rows;
 pub use calls::LiveCalls;
 pub use memory::{LiveMemory, MemoryNow};
 pub use native_names::NativeNames;
-pub use rows::{FunctionRow, function_rows};
+pub use rows::{TopRow, function_rows};

@@ -3,13 +3,13 @@
 use stackweave_heap::Scale;
 use stackweave_recording::events::Region;
 
-use super::device_curve::{Axis, Curve, DevicePoint};
+use super::device_curve::{Axis, DeviceCurve, DevicePoint};
 use super::live_devices::{LiveChanges, LiveRange};
 use crate::word_hash::WordMap;
 
 /// How a block or segment was allocated.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Origin {
+pub(super) struct DeviceBlockOrigin {
     /// The index of its pool.
     pub(super) pool: usize,
     pub(super) stack: u32,
@@ -17,25 +17,25 @@ pub(super) struct Origin {
 
 /// The current memory of a device, and its history.
 #[derive(Debug, Default)]
-pub(super) struct Account {
+pub(super) struct DeviceAccount {
     /// The sums, of weights.
     now: DevicePoint,
-    pub(super) curve: Curve,
-    pub(super) pools: Vec<Pool>,
+    pub(super) curve: DeviceCurve,
+    pub(super) pools: Vec<DevicePool>,
     /// The index of each pool, by its number.
     indexes: WordMap<u64, usize>,
     /// The blocks that were freed and can't be reused yet, by address.
-    pending: WordMap<u64, LiveRange<Origin>>,
+    pending: WordMap<u64, LiveRange<DeviceBlockOrigin>>,
     /// The pools that the current event has changed.
     changed: Vec<usize>,
 }
 
 /// The current memory of a pool, and its history.
 #[derive(Debug)]
-pub(super) struct Pool {
+pub(super) struct DevicePool {
     pub(super) number: u64,
     now: DevicePoint,
-    pub(super) curve: Curve,
+    pub(super) curve: DeviceCurve,
 }
 
 /// One of the sums.
@@ -44,9 +44,9 @@ const ALLOCATED: Sum = |point| &mut point.allocated;
 const PENDING: Sum = |point| &mut point.pending;
 const RESERVED: Sum = |point| &mut point.reserved;
 
-impl Account {
+impl DeviceAccount {
     /// Applies changes of memory.
-    pub(super) fn change(&mut self, changes: &LiveChanges<Origin>, scale: Scale) {
+    pub(super) fn change(&mut self, changes: &LiveChanges<DeviceBlockOrigin>, scale: Scale) {
         for range in &changes.gone {
             let (sum, bytes) = sum_of(range, scale);
             self.subtract(sum, range.value.pool, bytes);
@@ -58,7 +58,7 @@ impl Account {
     }
 
     /// Keeps a block that was freed until its free is complete.
-    pub(super) fn wait(&mut self, block: &LiveRange<Origin>, scale: Scale) {
+    pub(super) fn wait(&mut self, block: &LiveRange<DeviceBlockOrigin>, scale: Scale) {
         self.complete(block.address, scale);
         self.pending.insert(block.address, *block);
         self.add(PENDING, block.value.pool, scale.weight(block.size).bytes);
@@ -89,7 +89,7 @@ impl Account {
     }
 
     /// Returns the block at an address whose free is pending.
-    pub(super) fn pending(&self, address: u64) -> Option<&LiveRange<Origin>> {
+    pub(super) fn pending(&self, address: u64) -> Option<&LiveRange<DeviceBlockOrigin>> {
         self.pending.get(&address)
     }
 
@@ -101,7 +101,7 @@ impl Account {
     /// Returns the index of a pool; a new one is added.
     pub(super) fn pool(&mut self, number: u64) -> usize {
         *self.indexes.entry(number).or_insert_with(|| {
-            self.pools.push(Pool { number, now: DevicePoint::default(), curve: Curve::default() });
+            self.pools.push(DevicePool { number, now: DevicePoint::default(), curve: DeviceCurve::default() });
             self.pools.len() - 1
         })
     }
@@ -122,7 +122,7 @@ impl Account {
 }
 
 /// Returns the sum that a block or segment counts in, and its bytes. Segments are never sampled.
-fn sum_of(range: &LiveRange<Origin>, scale: Scale) -> (Sum, u64) {
+fn sum_of(range: &LiveRange<DeviceBlockOrigin>, scale: Scale) -> (Sum, u64) {
     match range.region {
         Region::Segment(_) => (RESERVED, range.size),
         Region::Block(_) | Region::Mapping => (ALLOCATED, scale.weight(range.size).bytes),

@@ -34,7 +34,7 @@ impl Axis {
 
 /// A curve, which gets every change.
 #[derive(Debug, Default)]
-pub(super) struct Curve {
+pub(super) struct DeviceCurve {
     points: Vec<DevicePoint>,
     peak: DevicePoint,
     reserved_peak: DevicePoint,
@@ -59,7 +59,7 @@ pub(super) struct Drawn {
     pub(super) reserved_peak: DevicePoint,
 }
 
-impl Curve {
+impl DeviceCurve {
     /// Adds a point. The last one before the range is the state at its start.
     pub(super) fn put(&mut self, axis: &Axis, now: DevicePoint) {
         if now.time_ns < axis.range.start {
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn an_interval_keeps_its_highest_moments_and_its_end_before_a_pause() {
         let axis = Axis::new(0..4_000_000);
-        let mut curve = Curve::default();
+        let mut curve = DeviceCurve::default();
         for moment in [point(10, 5, 8), point(20, 9, 8), point(30, 3, 16), point(40, 1, 8), point(2_000_500, 2, 8)] {
             curve.put(&axis, moment);
         }
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn the_state_before_the_range_is_the_state_at_its_begin() {
         let axis = Axis::new(100..200);
-        let mut curve = Curve::default();
+        let mut curve = DeviceCurve::default();
         curve.put(&axis, point(10, 50, 60));
         curve.put(&axis, point(20, 40, 60));
         curve.put(&axis, point(150, 30, 60));

@@ -9,7 +9,7 @@ use stackweave_recording::{ProcessRecording, ReadError};
 use stackweave_symbolize::Symbolizer;
 
 use super::device_curve::DevicePoint;
-use super::devices::{DeviceHistory, OutOfMemory, read_devices};
+use super::devices::{DeviceHistory, FailedRequest, read_devices};
 use super::query::MemoryQuery;
 use super::report::MemoryReport;
 use super::timeline::{MemoryTimeline, TimelinePoint, lifetime};
@@ -112,12 +112,12 @@ fn timeline(history: &DeviceHistory) -> MemoryTimeline {
 /// Returns the stacks of failed requests, as profiles.
 fn requests<'f>(
     process: &ProcessRecording,
-    failed: impl Iterator<Item = &'f OutOfMemory>,
+    failed: impl Iterator<Item = &'f FailedRequest>,
     (view, symbolizer): (&View, Option<&Symbolizer>),
 ) -> Vec<Profile> {
     let measure = Measure::PeakBytes;
     let counted = DeviceMeasure { measure, device: EventKind::OWN_DEVICE };
-    let costs = |failure: &OutOfMemory| {
+    let costs = |failure: &FailedRequest| {
         let figures = Figures { peak_blocks: 1, peak_bytes: failure.size, ..Figures::default() };
         let (stack, leaked_blocks, leaked_bytes) = (failure.stack, 0, 0);
         let row = UsageRow { stack, thread: 0, allocator: 0, tag: 0, figures, leaked_blocks, leaked_bytes };

@@ -10,10 +10,10 @@ use stackweave_heap::Scale;
 use stackweave_recording::events::{
     self, Decoder, Event, HostAction, HostState, HostStateRow, InstantSubject, MemoryEvent, Region,
 };
-use stackweave_recording::file::Start;
+use stackweave_recording::file::ProcessStart;
 use stackweave_recording::{ProcessRecording, ReadError};
 
-use super::device_account::{Account, Origin};
+use super::device_account::{DeviceAccount, DeviceBlockOrigin};
 use super::device_curve::{Axis, DevicePoint};
 use super::device_state::{CompleteState, DeviceState, OpenStates};
 use super::header::MemoryHeader;
@@ -39,7 +39,7 @@ pub struct DeviceHistory {
     /// The last state that the allocator reported.
     pub state: Option<DeviceState>,
     /// The requests that failed.
-    pub out_of_memory: Vec<OutOfMemory>,
+    pub out_of_memory: Vec<FailedRequest>,
 }
 
 /// The memory of a pool over time.
@@ -55,7 +55,7 @@ pub struct PoolHistory {
 
 /// A request that failed for lack of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OutOfMemory {
+pub struct FailedRequest {
     /// The time, in nanoseconds since the process began to record.
     pub time_ns: u64,
     /// The requested bytes.
@@ -93,16 +93,16 @@ pub struct DeviceReader {
     axis: Axis,
     scale: Scale,
     states: OpenStates,
-    live: LiveDevices<Origin>,
-    changes: LiveChanges<Origin>,
-    devices: BTreeMap<i64, Device>,
+    live: LiveDevices<DeviceBlockOrigin>,
+    changes: LiveChanges<DeviceBlockOrigin>,
+    devices: BTreeMap<i64, DeviceHistoryBuilder>,
 }
 
 #[derive(Debug, Default)]
-struct Device {
-    account: Account,
+struct DeviceHistoryBuilder {
+    account: DeviceAccount,
     state: Option<DeviceState>,
-    out_of_memory: Vec<OutOfMemory>,
+    out_of_memory: Vec<FailedRequest>,
 }
 
 impl DeviceReader {
@@ -148,7 +148,7 @@ impl DeviceReader {
         }
         let device = self.devices.entry(device).or_default();
         if time_ns >= self.axis.range.start {
-            device.out_of_memory.push(OutOfMemory { time_ns, size, free, stack, pool });
+            device.out_of_memory.push(FailedRequest { time_ns, size, free, stack, pool });
         }
     }
 
@@ -158,7 +158,7 @@ impl DeviceReader {
         let account = &mut self.devices.entry(memory.region.device()).or_default().account;
         match event {
             Event::Allocate(_) => {
-                let origin = Origin { pool: account.pool(memory.pool), stack: memory.stack };
+                let origin = DeviceBlockOrigin { pool: account.pool(memory.pool), stack: memory.stack };
                 live.allocate(memory, origin, changes);
             }
             Event::Free(_) => live.free(thread, memory, changes),
@@ -212,8 +212,8 @@ impl DeviceReader {
     }
 }
 
-impl Device {
-    fn finish(self, number: i64, start: &Start, axis: &Axis) -> DeviceHistory {
+impl DeviceHistoryBuilder {
+    fn finish(self, number: i64, start: &ProcessStart, axis: &Axis) -> DeviceHistory {
         let option = |what: &str| {
             let name = format!("device.{number}.{what}");
             start.options.iter().find(|(key, _)| *key == name).map(|(_, value)| value.clone())

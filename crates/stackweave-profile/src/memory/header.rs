@@ -1,11 +1,11 @@
 //! How memory was recorded, from the start of a recording.
 
 use stackweave_heap::{LedgerOptions, Scale};
-use stackweave_recording::file::Start;
+use stackweave_recording::file::ProcessStart;
 
 /// Which memory events a recording has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum MemoryMode {
+pub enum RecordedMode {
     /// All events.
     #[default]
     History,
@@ -15,7 +15,7 @@ pub enum MemoryMode {
     Sampled,
 }
 
-impl MemoryMode {
+impl RecordedMode {
     /// Returns the name of the mode, as in the header.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -30,7 +30,7 @@ impl MemoryMode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryHeader {
     /// The mode.
-    pub mode: MemoryMode,
+    pub mode: RecordedMode,
     /// The number of bytes that one sampled allocation stands for, on average.
     pub sample_every: Option<u64>,
     /// A block is temporary if its thread had allocated at most this many others when it was freed.
@@ -46,7 +46,7 @@ pub struct MemoryHeader {
 impl Default for MemoryHeader {
     fn default() -> Self {
         Self {
-            mode: MemoryMode::History,
+            mode: RecordedMode::History,
             sample_every: None,
             temporary: 1,
             native: true,
@@ -58,20 +58,20 @@ impl Default for MemoryHeader {
 
 impl MemoryHeader {
     /// Returns the header of a recording; `None` if it has no memory recorder.
-    pub fn of(start: &Start) -> Option<Self> {
+    pub fn of(start: &ProcessStart) -> Option<Self> {
         let option = |name: &str| start.options.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
         if option("recorder") != Some("memory") {
             return None;
         }
         let mode = match option("memory.mode") {
-            Some("aggregate") => MemoryMode::Aggregate,
-            Some("sampled") => MemoryMode::Sampled,
-            _ => MemoryMode::History,
+            Some("aggregate") => RecordedMode::Aggregate,
+            Some("sampled") => RecordedMode::Sampled,
+            _ => RecordedMode::History,
         };
         let every = option("memory.sample_every").and_then(|text| text.parse().ok()).filter(|every| *every > 0);
         Some(Self {
             mode,
-            sample_every: every.filter(|_| mode == MemoryMode::Sampled),
+            sample_every: every.filter(|_| mode == RecordedMode::Sampled),
             temporary: option("memory.temporary").and_then(|text| text.parse().ok()).unwrap_or(1),
             native: option("memory.native") != Some("0"),
             python_allocators: option("memory.python_allocators") == Some("1"),
@@ -80,7 +80,7 @@ impl MemoryHeader {
     }
 
     /// Returns how the allocations of a recording are counted.
-    pub fn scale_of(start: &Start) -> Scale {
+    pub fn scale_of(start: &ProcessStart) -> Scale {
         Scale::new(Self::of(start).and_then(|header| header.sample_every))
     }
 
@@ -96,7 +96,7 @@ mod tests {
 
     fn header(options: &[(&str, &str)]) -> Option<MemoryHeader> {
         let options = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        MemoryHeader::of(&Start { options, ..Start::default() })
+        MemoryHeader::of(&ProcessStart { options, ..ProcessStart::default() })
     }
 
     #[test]
@@ -118,8 +118,8 @@ mod tests {
         let every = ("memory.sample_every", "4096");
         let sampled = header(&[("recorder", "memory"), ("memory.mode", "sampled"), every, ("memory.temporary", "3")]);
         let sampled = sampled.unwrap_or_default();
-        assert_eq!((sampled.mode, sampled.sample_every, sampled.temporary), (MemoryMode::Sampled, Some(4096), 3));
+        assert_eq!((sampled.mode, sampled.sample_every, sampled.temporary), (RecordedMode::Sampled, Some(4096), 3));
         let all = header(&[("recorder", "memory"), ("memory.mode", "history"), every]).unwrap_or_default();
-        assert_eq!((all.mode, all.sample_every), (MemoryMode::History, None));
+        assert_eq!((all.mode, all.sample_every), (RecordedMode::History, None));
     }
 }

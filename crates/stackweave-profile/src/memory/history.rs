@@ -6,7 +6,7 @@ use std::sync::Arc;
 use stackweave_recording::events::{Decoder, Event, MemoryEvent, Region};
 use stackweave_recording::{Missing, ProcessRecording, ReadError};
 
-use super::labels::Labels;
+use super::labels::LabelTexts;
 use super::live_devices::{LiveChanges, LiveDevices};
 use super::query::MemoryQuery;
 use crate::word_hash::WordMap;
@@ -154,7 +154,7 @@ struct SelectedRows<'a> {
     query: &'a MemoryQuery,
     start: u64,
     threads: WordMap<u32, bool>,
-    tag_names: Labels,
+    tag_names: LabelTexts,
     /// The tag of each thread, and whether it is selected.
     tags: WordMap<u32, (u32, bool)>,
     /// Whether blocks without a tag are selected.
@@ -191,7 +191,7 @@ impl<'a> SelectedRows<'a> {
 struct HistoryReader<'a> {
     history: AllocationHistory,
     selected: SelectedRows<'a>,
-    allocators: Labels,
+    allocators: LabelTexts,
     kinds: WordMap<u32, u32>,
     /// The row of each block and range, or [`NO_ROW`].
     live: LiveDevices<u32>,

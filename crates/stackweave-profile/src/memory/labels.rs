@@ -9,20 +9,20 @@ use crate::word_hash::WordMap;
 
 /// Texts by number; 0 is none.
 #[derive(Clone, Debug)]
-pub(super) struct Labels {
+pub(super) struct LabelTexts {
     texts: Vec<Arc<str>>,
     numbers: HashMap<Arc<str>, u32>,
     /// By frame.
     of_frames: WordMap<u32, u32>,
 }
 
-impl Default for Labels {
+impl Default for LabelTexts {
     fn default() -> Self {
         Self { texts: vec!["".into()], numbers: HashMap::new(), of_frames: WordMap::default() }
     }
 }
 
-impl Labels {
+impl LabelTexts {
     #[expect(clippy::cast_possible_truncation, reason = "that many texts do not fit into memory")]
     pub(super) fn number(&mut self, text: &str) -> u32 {
         if let Some(number) = self.numbers.get(text) {

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use stackweave_core::EventKind;
-use stackweave_heap::{Cut, Edge, Kept, LiveBlock, LiveHeap, LiveRanges, Part};
+use stackweave_heap::{Cut, FreedEnd, Kept, LiveBlock, LiveHeap, LiveRanges, MappingPart};
 use stackweave_recording::events::{MemoryEvent, Region};
 
 /// The live memory of a process and its devices, with a value for each block and range.
@@ -74,7 +74,7 @@ impl<V: Copy> LiveRange<V> {
         Self::new(Region::Block(device), address, block.size, block.value)
     }
 
-    const fn of_part(region: Region, part: &Part<V>) -> Self {
+    const fn of_part(region: Region, part: &MappingPart<V>) -> Self {
         Self { region, address: part.start, size: part.size(), whole: part.whole, value: part.value }
     }
 }
@@ -122,7 +122,7 @@ impl<V: Copy> LiveDevices<V> {
             }
             Region::Mapping => device.heap.map(address, size, value),
             Region::Segment(_) => {
-                let cuts = device.segments.cut(address, size, Edge::Exact);
+                let cuts = device.segments.cut(address, size, FreedEnd::Exact);
                 (cuts, device.segments.insert(address, size, value))
             }
         };
@@ -146,7 +146,7 @@ impl<V: Copy> LiveDevices<V> {
             Region::Segment(_) => {
                 let whole = || device.segments.containing(address).filter(|segment| segment.start == address);
                 let size = if size > 0 { size } else { whole().map_or(0, |segment| segment.size()) };
-                changes.add_cuts(region, &device.segments.cut(address, size, Edge::Exact));
+                changes.add_cuts(region, &device.segments.cut(address, size, FreedEnd::Exact));
             }
         }
     }
@@ -162,7 +162,7 @@ impl<V: Copy> LiveDevices<V> {
                 changes.freed.push(block);
             }
             Kept::Ranges(restored) => {
-                let part = |part: &Part<V>| LiveRange::of_part(Region::Mapping, part);
+                let part = |part: &MappingPart<V>| LiveRange::of_part(Region::Mapping, part);
                 for (cut, (), restored) in &restored {
                     changes.gone.extend(restored.joined.iter().flatten().map(part));
                     changes.come.push(part(&restored.now));

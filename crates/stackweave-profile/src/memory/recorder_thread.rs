@@ -10,7 +10,7 @@ use stackweave_recording::events::{self, Decoder, Event};
 use stackweave_recording::{ProcessRecording, ReadError};
 
 use super::foreign_hooks::{ForeignHooks, HookCounters};
-use super::snapshot::{Snapshot, SnapshotReader, read_any_snapshot};
+use super::snapshot::{RecordedSnapshot, SnapshotReader, read_any_snapshot};
 use super::timeline::{CounterCurve, MemoryTimeline};
 
 /// The thread that events of recorders themselves are assigned to.
@@ -19,7 +19,7 @@ const RECORDER_THREAD: &str = "stackweave";
 /// The data that the recorder of a process has written on its own thread.
 #[derive(Debug, Default)]
 pub(crate) struct RecorderThread {
-    snapshot: Option<Arc<Snapshot>>,
+    snapshot: Option<Arc<RecordedSnapshot>>,
     /// The memory over time, according to the recorder's counters.
     timeline: MemoryTimeline,
     /// The hooks that another tool held.
@@ -73,7 +73,7 @@ impl RecorderThread {
 
     /// Returns the last complete snapshot, if there is one. If the recorder has written it on another thread, all events
     /// are read.
-    pub(crate) fn snapshot(&self, process: &ProcessRecording) -> Result<Option<Arc<Snapshot>>, ReadError> {
+    pub(crate) fn snapshot(&self, process: &ProcessRecording) -> Result<Option<Arc<RecordedSnapshot>>, ReadError> {
         match &self.snapshot {
             Some(known) => Ok(Some(Arc::clone(known))),
             None if process.dictionary().declares(&events::MEMORY_TOTAL) => {

@@ -4,7 +4,7 @@ use stackweave_recording::ProcessRecording;
 use stackweave_recording::file::RecordingMode;
 
 use super::foreign_hooks::ForeignHooks;
-use super::header::{MemoryHeader, MemoryMode};
+use super::header::{MemoryHeader, RecordedMode};
 use crate::aggregate::Measure;
 
 /// Returns the remarks about figures of a measure, of the whole recording or of a time range, one sentence each.
@@ -47,5 +47,5 @@ fn missing(processes: &[ProcessRecording], hooks: &[Option<ForeignHooks>]) -> im
 
 /// Returns whether a process has recorded totals of its memory only.
 pub fn has_no_history(process: &ProcessRecording) -> bool {
-    MemoryHeader::of(process.start()).is_some_and(|header| header.mode == MemoryMode::Aggregate)
+    MemoryHeader::of(process.start()).is_some_and(|header| header.mode == RecordedMode::Aggregate)
 }

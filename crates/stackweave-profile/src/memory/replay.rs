@@ -6,7 +6,7 @@
 use stackweave_core::EventKind;
 use stackweave_heap::{CallSite, Figures, Ledger, LedgerOptions, Totals};
 use stackweave_recording::ProcessRecording;
-use stackweave_recording::events::{Decoder, Event, Layout, MemoryEvent, Region};
+use stackweave_recording::events::{Decoder, Event, EventLayout, MemoryEvent, Region};
 use stackweave_recording::file::RawEvent;
 
 use super::figures::{add, since};
@@ -18,7 +18,7 @@ use crate::word_hash::WordMap;
 pub struct Replay {
     decoder: Decoder,
     options: LedgerOptions,
-    devices: Vec<Device>,
+    devices: Vec<ReplayedDevice>,
     /// The tags of threads.
     tags: WordMap<u32, u32>,
     /// A mark in the allocator of each call site: 0, or [`BEFORE`] until the range begins.
@@ -26,7 +26,7 @@ pub struct Replay {
 }
 
 #[derive(Debug)]
-struct Device {
+struct ReplayedDevice {
     number: i64,
     ledger: Ledger,
     /// The counts when the range began.
@@ -151,7 +151,7 @@ impl Replay {
         let at = found.unwrap_or_else(|| {
             let ledger = Ledger::new(self.options);
             let (start, start_sizes) = Default::default();
-            self.devices.push(Device { number, ledger, start, start_sizes, range_start: None });
+            self.devices.push(ReplayedDevice { number, ledger, start, start_sizes, range_start: None });
             self.devices.len() - 1
         });
         &mut self.devices[at].ledger
@@ -168,7 +168,7 @@ impl Replay {
     }
 }
 
-impl Device {
+impl ReplayedDevice {
     fn counted(&self, decoder: &Decoder) -> Replayed {
         let (mut totals, sites) = (self.ledger.totals(), sites(&self.ledger, decoder));
         let begun = self.range_start.filter(|_| totals.figures.peak_bytes > 0);
@@ -211,7 +211,7 @@ fn sites(ledger: &Ledger, decoder: &Decoder) -> Vec<CallSiteFigures> {
         });
         let known = &mut joined[at];
         add(&mut known.figures, &figures);
-        if !is_before && !layout(site.allocator).is_some_and(Layout::is_present) {
+        if !is_before && !layout(site.allocator).is_some_and(EventLayout::is_present) {
             known.leaked_blocks = known.leaked_blocks.saturating_add(figures.live_blocks);
             known.leaked_bytes = known.leaked_bytes.saturating_add(figures.live_bytes);
         }

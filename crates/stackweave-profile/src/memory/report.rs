@@ -122,7 +122,7 @@ pub fn read_report(
     }
     let default = || default_device(readers.iter().map(UsageReader::usage));
     let device = query.devices.first().copied().unwrap_or_else(default);
-    let mut builder = ReportBuilder::new(query, processes, device);
+    let mut builder = MemoryReportBuilder::new(query, processes, device);
     let mut costs = Vec::with_capacity(processes.len());
     for ((process, offset), reader) in processes.iter().zip(offsets(processes)).zip(readers) {
         costs.push(builder.add(process, offset, reader));
@@ -147,7 +147,7 @@ pub(crate) fn figures_report<'f>(
     query: &MemoryQuery,
     device: i64,
 ) -> Result<MemoryReport, ReadError> {
-    let mut builder = ReportBuilder::new(query, processes, device);
+    let mut builder = MemoryReportBuilder::new(query, processes, device);
     let mut timelines = Vec::new();
     for ((process, offset), figures) in processes.iter().zip(offsets(processes)).zip(figures) {
         builder.add_figures(process, offset, figures, query);
@@ -167,7 +167,7 @@ pub(crate) fn figures_report<'f>(
 /// The measures of the profiles.
 const MEASURES: [Measure; 3] = [Measure::PeakBytes, Measure::LiveBytes, Measure::TemporaryBytes];
 
-struct ReportBuilder {
+struct MemoryReportBuilder {
     report: MemoryReport,
     threads: BTreeMap<(u32, Arc<str>), Figures>,
     tags: BTreeMap<(u32, Arc<str>), Figures>,
@@ -176,7 +176,7 @@ struct ReportBuilder {
     has_several: bool,
 }
 
-impl ReportBuilder {
+impl MemoryReportBuilder {
     fn new(query: &MemoryQuery, processes: &[ProcessRecording], device: i64) -> Self {
         let end = |(process, offset): (&ProcessRecording, u64)| {
             process.time_range().map_or(0, |range| range.end.saturating_sub(1)).saturating_add(offset)

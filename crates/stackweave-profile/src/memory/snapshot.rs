@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use stackweave_heap::{CallSite, Figures, Totals};
-use stackweave_recording::events::{self, Decoder, Event, Usage, UsageRow};
+use stackweave_recording::events::{self, Decoder, Event, Usage, UsageSubject};
 use stackweave_recording::file::Dictionary;
 use stackweave_recording::{ProcessRecording, ReadError};
 
@@ -13,7 +13,7 @@ use super::replay::CallSiteFigures;
 
 /// The memory of the process and of each device at the end of a recording, or when it was last written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Snapshot {
+pub(crate) struct RecordedSnapshot {
     number: u64,
     rows: PackedRows,
     sizes: Vec<(i64, u64, Figures)>,
@@ -26,7 +26,7 @@ pub(crate) struct Snapshot {
     present: Option<u32>,
 }
 
-impl Snapshot {
+impl RecordedSnapshot {
     /// Returns the totals of devices with memory, the heap first.
     pub(crate) fn totals(&self) -> &[(i64, Totals)] {
         &self.totals
@@ -49,18 +49,18 @@ impl Snapshot {
     fn add(&mut self, ticks: u64, usage: &Usage) {
         let Usage { stack, allocator, device, figures, .. } = *usage;
         match usage.row {
-            UsageRow::Site { thread, tag } => {
+            UsageSubject::Site { thread, tag } => {
                 self.rows.push(device, &CallSite { stack, thread, allocator, tag }, &figures);
                 self.devices.insert(device);
                 self.allocators.insert(allocator);
             }
-            UsageRow::Sizes { most } => self.sizes.push((device, most, figures)),
-            UsageRow::Total { peak_ago, frees, unknown_frees, replaced } => {
+            UsageSubject::Sizes { most } => self.sizes.push((device, most, figures)),
+            UsageSubject::Total { peak_ago, frees, unknown_frees, replaced } => {
                 let peak_ticks = ticks.saturating_sub(peak_ago);
                 self.totals.retain(|(of, _)| *of != device);
                 self.totals.push((device, Totals { figures, peak_ticks, frees, unknown_frees, replaced }));
             }
-            UsageRow::Other => {}
+            UsageSubject::Other => {}
         }
     }
 
@@ -83,7 +83,7 @@ impl Snapshot {
 }
 
 /// Reads the last complete snapshot of a process from the events of all threads.
-pub(super) fn read_any_snapshot(process: &ProcessRecording) -> Result<Option<Snapshot>, ReadError> {
+pub(super) fn read_any_snapshot(process: &ProcessRecording) -> Result<Option<RecordedSnapshot>, ReadError> {
     let decoder = Decoder::of(process.dictionary());
     let mut order = process.in_time_order(None, None);
     let mut reading = SnapshotReader::default();
@@ -98,19 +98,19 @@ pub(super) fn read_any_snapshot(process: &ProcessRecording) -> Result<Option<Sna
 /// Finds the last complete snapshot among the events of a recorder, which are added in the order of time.
 #[derive(Debug, Default)]
 pub(super) struct SnapshotReader {
-    whole: Option<Snapshot>,
-    open: Option<Snapshot>,
+    whole: Option<RecordedSnapshot>,
+    open: Option<RecordedSnapshot>,
 }
 
 impl SnapshotReader {
     pub(super) fn add(&mut self, ticks: u64, usage: &Usage) {
-        if usage.row == UsageRow::Other {
+        if usage.row == UsageSubject::Other {
             return;
         }
         if self.open.as_ref().is_none_or(|open| open.number != usage.snapshot) {
             self.close();
         }
-        let new = || Snapshot { number: usage.snapshot, ..Snapshot::default() };
+        let new = || RecordedSnapshot { number: usage.snapshot, ..RecordedSnapshot::default() };
         self.open.get_or_insert_with(new).add(ticks, usage);
     }
 
@@ -120,7 +120,7 @@ impl SnapshotReader {
         }
     }
 
-    pub(super) fn finish(mut self, dictionary: &Dictionary) -> Option<Snapshot> {
+    pub(super) fn finish(mut self, dictionary: &Dictionary) -> Option<RecordedSnapshot> {
         self.close();
         self.whole.map(|whole| whole.finished(dictionary))
     }

@@ -12,12 +12,12 @@ use stackweave_recording::{Missing, ProcessRecording, ReadError};
 
 use super::figures::add;
 use super::foreign_hooks::ForeignHooks;
-use super::header::{MemoryHeader, MemoryMode};
-use super::labels::Labels;
+use super::header::{MemoryHeader, RecordedMode};
+use super::labels::LabelTexts;
 use super::query::MemoryQuery;
 use super::recorder_thread::RecorderThread;
 use super::replay::{CallSiteFigures, Replay, Replayed};
-use super::snapshot::Snapshot;
+use super::snapshot::RecordedSnapshot;
 use crate::word_hash::WordMap;
 
 /// The source of figures.
@@ -151,11 +151,11 @@ pub(crate) fn usable_snapshot(
     recorder: &RecorderThread,
     query: &MemoryQuery,
     header: Option<MemoryHeader>,
-) -> Result<Option<Arc<Snapshot>>, ReadError> {
+) -> Result<Option<Arc<RecordedSnapshot>>, ReadError> {
     let Some(header) = header else { return Ok(None) };
     let is_of_whole = query.range.is_none() && query.temporary.is_none_or(|number| number == header.temporary);
     let is_final = is_of_whole && process.end().is_some();
-    if is_final || header.mode == MemoryMode::Aggregate { recorder.snapshot(process) } else { Ok(None) }
+    if is_final || header.mode == RecordedMode::Aggregate { recorder.snapshot(process) } else { Ok(None) }
 }
 
 fn replay(
@@ -198,15 +198,15 @@ pub(super) struct UsageReader<'a> {
     process: &'a ProcessRecording,
     query: &'a MemoryQuery,
     sites: SiteSource,
-    allocators: Labels,
-    tags: Labels,
+    allocators: LabelTexts,
+    tags: LabelTexts,
     usage: MemoryUsage,
 }
 
 /// The source of call sites.
 #[derive(Debug)]
 enum SiteSource {
-    Snapshot(Arc<Snapshot>),
+    Snapshot(Arc<RecordedSnapshot>),
     Replayed(Vec<Replayed>),
 }
 
@@ -237,7 +237,7 @@ impl SiteSource {
     }
 
     /// Returns the number of the label of a call site's allocator.
-    fn allocator(&self, labels: &mut Labels, dictionary: &Dictionary, allocator: u32) -> u32 {
+    fn allocator(&self, labels: &mut LabelTexts, dictionary: &Dictionary, allocator: u32) -> u32 {
         match self {
             Self::Snapshot(_) => labels.of_frame(dictionary, allocator),
             Self::Replayed(_) => {
@@ -296,7 +296,8 @@ impl<'a> UsageReader<'a> {
             remarks: hooks.map(ForeignHooks::sentence).into_iter().collect(),
             missing: Missing::default(),
         };
-        let mut reader = Self { process, query, sites, allocators: Labels::default(), tags: Labels::default(), usage };
+        let mut reader =
+            Self { process, query, sites, allocators: LabelTexts::default(), tags: LabelTexts::default(), usage };
         reader.remark();
         reader
     }
@@ -348,7 +349,7 @@ impl<'a> UsageReader<'a> {
 
     fn remark(&mut self) {
         let usage = &mut self.usage;
-        let is_of_totals = usage.header.is_some_and(|header| header.mode == MemoryMode::Aggregate);
+        let is_of_totals = usage.header.is_some_and(|header| header.mode == RecordedMode::Aggregate);
         if usage.source == UsageSource::Snapshot {
             if is_of_totals && self.query.range.is_some() {
                 usage.remarks.push(

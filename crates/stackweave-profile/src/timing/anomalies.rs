@@ -4,12 +4,12 @@ use stackweave_recording::ProcessRecording;
 
 use super::read_phases::ProcessPhases;
 use super::report::TimingReport;
-use crate::aggregate::{Function, Origin, RecordedNames};
+use crate::aggregate::{CodeOrigin, Function, RecordedNames};
 use crate::frame::Frame;
 
 /// Pushes and pops that did not match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Anomalies {
+pub struct PhaseAnomalies {
     /// Pops without an open phase, according to the recorder.
     pub unmatched_pops: u64,
     /// Their locations, the first one first.
@@ -34,8 +34,8 @@ pub struct UnmatchedPop {
 /// The number of functions that a sentence names.
 const NAMES: usize = 5;
 
-impl Anomalies {
-    /// Returns the frames whose names [`Anomalies::add`] needs.
+impl PhaseAnomalies {
+    /// Returns the frames whose names [`PhaseAnomalies::add`] needs.
     pub(super) fn frames(phases: &ProcessPhases, process: &ProcessRecording) -> Vec<u32> {
         let of_stack = |(frame, stack): &(u32, u32)| process.dictionary().frames_of(*stack).chain([*frame]).collect();
         phases.unmatched.keys().flat_map(|key| -> Vec<u32> { of_stack(key) }).collect()
@@ -69,7 +69,7 @@ impl Anomalies {
 /// Formats the innermost frame of the program itself, or else the innermost frame with a file.
 fn location_of(frames: &[&Frame]) -> Option<String> {
     let with_file = || frames.iter().filter(|frame| frame.filename.is_some());
-    let own = with_file().find(|frame| Function::of_frame(frame, None).origin == Origin::Program);
+    let own = with_file().find(|frame| Function::of_frame(frame, None).origin == CodeOrigin::Program);
     let frame = own.or_else(|| with_file().next())?;
     let (name, file) = (frame.qualname.as_ref().unwrap_or(&frame.name), frame.filename.as_deref()?);
     let line = frame.position.line.or(frame.first_line).map(|line| format!(":{line}")).unwrap_or_default();

@@ -12,6 +12,6 @@ mod read_phases;
 mod report;
 mod runs;
 
-pub use anomalies::{Anomalies, UnmatchedPop};
+pub use anomalies::{PhaseAnomalies, UnmatchedPop};
 pub use report::{CallerRow, PhaseRow, TimingReader, TimingReport, read_timing};
 pub use runs::{RunPhase, RunRow};

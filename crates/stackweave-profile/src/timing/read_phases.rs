@@ -67,7 +67,7 @@ pub(super) struct PhaseReader<'a> {
     process: &'a ProcessRecording,
     options: &'a AggregateOptions,
     range: Range<u64>,
-    threads: Vec<Thread>,
+    threads: Vec<PhaseThread>,
     by_number: WordMap<u32, usize>,
     /// Whether phases of a frame are listed in runs: those without a file are.
     listed: WordMap<u32, bool>,
@@ -75,10 +75,10 @@ pub(super) struct PhaseReader<'a> {
 }
 
 #[derive(Debug, Default)]
-struct Thread {
+struct PhaseThread {
     number: u32,
     is_selected: bool,
-    open: OpenStack<Phase>,
+    open: OpenStack<OpenPhase>,
     /// The runs among the open phases.
     runs: Vec<OpenRun>,
     now: u64,
@@ -89,7 +89,7 @@ struct Thread {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Phase {
+struct OpenPhase {
     frame: u32,
     began: u64,
     /// 1, or 0 for a phase that was open before it was recorded.
@@ -117,7 +117,7 @@ impl<'a> PhaseReader<'a> {
         }
     }
 
-    fn event(&mut self, thread: &mut Thread, (ticks, time): (u64, u64), event: &Event<'_>) {
+    fn event(&mut self, thread: &mut PhaseThread, (ticks, time): (u64, u64), event: &Event<'_>) {
         let is_open = matches!(event, Event::Open(_));
         if !is_open && thread.open.was_recorded_open() {
             self.end_beyond(thread);
@@ -147,7 +147,7 @@ impl<'a> PhaseReader<'a> {
         }
     }
 
-    fn begin(&mut self, thread: &mut Thread, begin: Begin<'_>) {
+    fn begin(&mut self, thread: &mut PhaseThread, begin: Begin<'_>) {
         let (bytecode_count, inline_depth) = match begin.code {
             Some((count, depth)) => (Some(count), Some(depth)),
             None => attributes::code_facts(begin.details),
@@ -161,7 +161,7 @@ impl<'a> PhaseReader<'a> {
         {
             run.begin(phase.frame);
         }
-        thread.open.begin(Phase { is_run: begin.is_run, ..phase });
+        thread.open.begin(OpenPhase { is_run: begin.is_run, ..phase });
         if begin.is_run {
             let parent = thread.runs.last().map(|run| run.row);
             thread.runs.push(OpenRun::new(self.phases.runs.len(), thread.open.len()));
@@ -179,7 +179,7 @@ impl<'a> PhaseReader<'a> {
         }
     }
 
-    fn open(&mut self, thread: &mut Thread, frame: u32, depth: u64) {
+    fn open(&mut self, thread: &mut PhaseThread, frame: u32, depth: u64) {
         if !thread.open.goes_on(depth) {
             self.end_beyond(thread);
         }
@@ -199,19 +199,19 @@ impl<'a> PhaseReader<'a> {
         }
     }
 
-    fn phase(&mut self, thread: &Thread, frame: u32, calls: u64) -> Phase {
+    fn phase(&mut self, thread: &PhaseThread, frame: u32, calls: u64) -> OpenPhase {
         let is_listed = *self.listed.entry(frame).or_insert_with(|| has_no_file(self.process, frame));
-        Phase { frame, began: thread.now, calls, is_run: false, is_listed, inner_ns: 0 }
+        OpenPhase { frame, began: thread.now, calls, is_run: false, is_listed, inner_ns: 0 }
     }
 
-    fn end_beyond(&mut self, thread: &mut Thread) {
+    fn end_beyond(&mut self, thread: &mut PhaseThread) {
         while let Some(phase) = thread.open.take_beyond() {
             self.close(thread, phase, thread.last_event.max(phase.began), (None, &[]));
         }
     }
 
     /// Ends all open phases, at the time of the thread's last event, or at `until` if that is later.
-    fn cut(&mut self, thread: &mut Thread, until: Option<u64>) {
+    fn cut(&mut self, thread: &mut PhaseThread, until: Option<u64>) {
         let ended = until.map_or(thread.now, |until| until.max(thread.now));
         // A phase that continues after the selected time has not ended in it, but its end is not missing either.
         let ending = until.map(|_| Ending::Done);
@@ -221,7 +221,13 @@ impl<'a> PhaseReader<'a> {
     }
 
     /// Ends a phase that was removed from the open ones.
-    fn close(&mut self, thread: &mut Thread, phase: Phase, ended: u64, (ending, details): (Option<Ending>, &[u8])) {
+    fn close(
+        &mut self,
+        thread: &mut PhaseThread,
+        phase: OpenPhase,
+        ended: u64,
+        (ending, details): (Option<Ending>, &[u8]),
+    ) {
         let Range { start, end } = self.range;
         let is_inside = phase.began < end && (ended > start || phase.began >= start);
         let time = is_inside.then(|| {
@@ -282,7 +288,7 @@ impl<'a> PhaseReader<'a> {
         }
         let is_selected = self.options.selects(self.process.dictionary().thread(number));
         let losses = self.process.loss_ticks(number);
-        self.threads.push(Thread { number, is_selected, losses, ..Thread::default() });
+        self.threads.push(PhaseThread { number, is_selected, losses, ..PhaseThread::default() });
         self.by_number.insert(number, self.threads.len() - 1);
         self.threads.len() - 1
     }

@@ -6,13 +6,13 @@ use stackweave_recording::events::Event;
 use stackweave_recording::{Missing, ProcessRecording, ReadError, TimedEvent};
 use stackweave_symbolize::Symbolizer;
 
-use super::anomalies::Anomalies;
+use super::anomalies::PhaseAnomalies;
 use super::phase_facts::PhaseFacts;
 use super::read_phases::{PhaseReader, ProcessPhases, read_phases};
 use super::runs::{self, RunRow};
 use crate::aggregate::{
-    AggregateOptions, CallStatistics, Counts, Edge, EveryMeasure, Function, FunctionId, FunctionTable, Grouping,
-    Measure, Profile, RecordedNames, Statistics, View, aggregate, offsets, ranges,
+    AggregateOptions, CallStatistics, Edge, EveryMeasure, Function, FunctionId, FunctionTable, Grouping, Measure,
+    Profile, ProfileCounts, RecordedNames, Statistics, View, aggregate, offsets, ranges,
 };
 use crate::frame::{Frame, FrameKind};
 
@@ -28,9 +28,9 @@ pub struct TimingReport {
     /// The total time of all threads, in nanoseconds.
     pub total_ns: i64,
     /// The counts of the events that were read.
-    pub counts: Counts,
+    pub counts: ProfileCounts,
     /// Pushes and pops that did not match.
-    pub anomalies: Anomalies,
+    pub anomalies: PhaseAnomalies,
     /// The data that could not be read, for each process.
     pub missing: Vec<Missing>,
 }
@@ -91,7 +91,7 @@ pub fn read_timing(
     let mut aggregated = aggregate(processes, &options, symbolizer, &mut *progress)?;
     let missing = core::mem::take(&mut aggregated.missing);
     let profile = aggregated.merged();
-    let mut report = ReportBuilder::of(&profile);
+    let mut report = TimingReportBuilder::of(&profile);
     let mut done = processes.iter().map(ProcessRecording::bytes).sum::<u64>();
     let ranges = ranges(processes, options.range.as_ref());
     for ((process, range), later) in processes.iter().zip(ranges).zip(offsets(processes)) {
@@ -131,7 +131,7 @@ impl<'a> TimingReader<'a> {
     /// Returns the report, with the times of `costs`.
     pub fn finish(self, costs: &EveryMeasure<'_>, view: &View, symbolizer: Option<&Symbolizer>) -> TimingReport {
         let profile = costs.time(view, symbolizer);
-        let mut report = ReportBuilder::of(&profile);
+        let mut report = TimingReportBuilder::of(&profile);
         let (processes, readers): (Vec<_>, Vec<_>) =
             self.readers.into_iter().map(|(of, reader)| (of.clone(), reader)).unzip();
         for ((process, reader), later) in processes.iter().zip(readers).zip(offsets(&processes)) {
@@ -142,26 +142,26 @@ impl<'a> TimingReader<'a> {
 }
 
 /// A report that is being built.
-struct ReportBuilder {
+struct TimingReportBuilder {
     functions: FunctionTable,
     /// By function.
     facts: Vec<PhaseFacts>,
     runs: Vec<RunRow>,
     parents: Vec<Option<usize>>,
-    anomalies: Anomalies,
+    anomalies: PhaseAnomalies,
 }
 
-impl ReportBuilder {
+impl TimingReportBuilder {
     fn of(profile: &Profile) -> Self {
         let functions = profile.functions().clone();
         let facts = vec![PhaseFacts::default(); functions.functions().len()];
-        Self { functions, facts, runs: Vec::new(), parents: Vec::new(), anomalies: Anomalies::default() }
+        Self { functions, facts, runs: Vec::new(), parents: Vec::new(), anomalies: PhaseAnomalies::default() }
     }
 
     fn add(&mut self, process: &ProcessRecording, phases: &ProcessPhases, symbolizer: Option<&Symbolizer>, later: u64) {
         let of_runs = phases.runs.iter().flat_map(|run| run.sums.phases.keys().chain([&run.frame]));
         let mut frames: Vec<u32> = phases.facts.keys().chain(of_runs).copied().collect();
-        frames.extend(Anomalies::frames(phases, process));
+        frames.extend(PhaseAnomalies::frames(phases, process));
         let names = RecordedNames::resolve(process, &frames, symbolizer);
         let function = |frame: u32| {
             let unknown = || Function::of_frame(&Frame::named(FrameKind::Label, Frame::UNKNOWN.into()), None);

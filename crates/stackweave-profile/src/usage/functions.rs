@@ -24,14 +24,14 @@ pub struct FunctionUsage {
     pub blocks: i64,
 }
 
-type FunctionKey = (Arc<str>, Option<Arc<str>>, Option<u32>);
+type UsageKey = (Arc<str>, Option<Arc<str>>, Option<u32>);
 
 /// Returns the memory of each function, those with the most self bytes first. Memory without a stack belongs to `?`.
 pub fn function_usage(stacks: &[StackUsage]) -> Vec<FunctionUsage> {
-    let mut indexes: HashMap<FunctionKey, usize> = HashMap::new();
+    let mut indexes: HashMap<UsageKey, usize> = HashMap::new();
     let mut functions: Vec<FunctionUsage> = Vec::new();
     for stack in stacks {
-        let mut keys: Vec<FunctionKey> = visible_frames(&stack.frames).map(|frame| key(frame)).collect();
+        let mut keys: Vec<UsageKey> = visible_frames(&stack.frames).map(|frame| key(frame)).collect();
         if keys.is_empty() {
             keys.push(("?".into(), None, None));
         }
@@ -56,7 +56,7 @@ pub fn function_usage(stacks: &[StackUsage]) -> Vec<FunctionUsage> {
     functions
 }
 
-fn key(frame: &Frame) -> FunctionKey {
+fn key(frame: &Frame) -> UsageKey {
     let filename = frame.filename.as_ref().filter(|filename| !filename.is_empty());
     (Arc::clone(full_name(frame)), filename.or(frame.module.as_ref()).cloned(), frame.first_line)
 }

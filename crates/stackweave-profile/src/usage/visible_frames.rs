@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Frame, FrameKind, Origin};
+use crate::{CodeOrigin, Frame, FrameKind};
 
 /// The maximum number of native modules that are shown one after another; more are shown by the entry to the first.
 const MAX_MODULES: usize = 4;
@@ -17,7 +17,7 @@ fn is_of_interpreter(frame: &Frame) -> bool {
     // Only the file name of a module is known here, not its folder.
     let module = frame.module.as_deref().unwrap_or_default();
     let is_own = frame.kind == FrameKind::Native && module.starts_with("_native.");
-    is_own || Origin::of(frame, module) == Origin::Interpreter
+    is_own || CodeOrigin::of(frame, module) == CodeOrigin::Interpreter
 }
 
 /// Returns the frames without the inside of native modules: only the entry to each module, and the innermost frame.

@@ -2,7 +2,7 @@
 
 use stackweave_core::RawFrame;
 use stackweave_profile::{AggregateOptions, Grouping, Measure, NodeId, Profile, Statistics, aggregate};
-use stackweave_recording::file::Start;
+use stackweave_recording::file::ProcessStart;
 use stackweave_tapes::{Tape, span};
 use stackweave_testkit::random::Random;
 
@@ -176,7 +176,7 @@ fn allocations_are_matched_with_frees_by_time_across_threads() {
 #[test]
 fn processes_are_merged_on_one_clock() {
     let tape = |pid, started_wall_ns| {
-        let mut tape = Tape::started(&Start { pid, started_wall_ns, ..Start::default() });
+        let mut tape = Tape::started(&ProcessStart { pid, started_wall_ns, ..ProcessStart::default() });
         tape.begin((1, 0), span("run"));
         tape.end((1, 100));
         tape.process()

@@ -1,7 +1,7 @@
 //! The memory of devices, compared with figures computed by hand.
 
 use stackweave_profile::memory::{
-    DeviceHistory, DevicePoint, DeviceState, ListedSegment, OutOfMemory, PoolState, read_devices,
+    DeviceHistory, DevicePoint, DeviceState, FailedRequest, ListedSegment, PoolState, read_devices,
 };
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::events::Allocator;
@@ -176,10 +176,10 @@ fn failed_requests_are_recorded() {
     tape.step(1, 120, 0, &DeviceStep::OutOfMemory { size: 1 << 30, free: 77, stack });
     let process = tape.process();
     let failures = devices(&process)[0].out_of_memory.clone();
-    let [OutOfMemory { stack, .. }] = failures[..] else { panic!("{failures:?}") };
+    let [FailedRequest { stack, .. }] = failures[..] else { panic!("{failures:?}") };
     let (dictionary, frame) = (process.dictionary(), process.dictionary().stack(stack).unwrap().1);
     assert_eq!(dictionary.string(dictionary.names(frame)[0].name), Some("step"));
-    assert_eq!(failures, [OutOfMemory { time_ns: 120, size: 1 << 30, free: 77, stack, pool: 0 }]);
+    assert_eq!(failures, [FailedRequest { time_ns: 120, size: 1 << 30, free: 77, stack, pool: 0 }]);
     let before = read_devices(&process, Some(0..120), &mut |_| {}).unwrap();
     assert_eq!(before[0].out_of_memory, []);
 }

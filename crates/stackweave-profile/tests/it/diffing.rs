@@ -1,7 +1,7 @@
 //! Profiles are compared by path and by function.
 
 use stackweave_core::RawFrame;
-use stackweave_profile::{AggregateOptions, Change, Diff, Measure, NodeId, Profile};
+use stackweave_profile::{AggregateOptions, Diff, Measure, NodeId, Profile, ValueChange};
 use stackweave_tapes::{Tape, span};
 
 use crate::common::recording::TapeExt as _;
@@ -51,7 +51,7 @@ fn paths_are_compared() {
     ];
     let expected: Vec<_> = expected.iter().map(|(name, before, after)| ((*name).to_owned(), *before, *after)).collect();
     assert_eq!(paths(&diff), expected);
-    assert_eq!(diff.total(), Change { before: 100.0, after: 50.0 });
+    assert_eq!(diff.total(), ValueChange { before: 100.0, after: 50.0 });
     assert_eq!(diff.children().get(NodeId::ROOT).len(), 1);
 }
 
@@ -73,11 +73,11 @@ fn functions_are_compared_over_all_their_callers() {
 #[test]
 fn shares_compare_runs_of_different_length() {
     let diff = Diff::of(&before(), &after(), true).unwrap();
-    assert_eq!(diff.total(), Change { before: 1.0, after: 1.0 });
+    assert_eq!(diff.total(), ValueChange { before: 1.0, after: 1.0 });
     let change = diff.change(Some(70), Some(35));
     assert!((change.before - 0.7).abs() < 1e-9 && (change.after - 0.7).abs() < 1e-9);
     let nothing = Diff::of(&Profile::empty(Measure::Samples), &after(), true).unwrap();
-    assert_eq!(nothing.total(), Change { before: 0.0, after: 1.0 });
+    assert_eq!(nothing.total(), ValueChange { before: 0.0, after: 1.0 });
 }
 
 #[test]

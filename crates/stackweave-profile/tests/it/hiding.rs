@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use stackweave_core::{Module, RawFrame};
-use stackweave_profile::{AggregateOptions, Filter, FrameKind, Origin, Pattern, Profile, Statistics, View};
+use stackweave_profile::{AggregateOptions, CodeOrigin, Filter, FrameKind, Pattern, Profile, Statistics, View};
 use stackweave_tapes::{Tape, native, span};
 use stackweave_testkit::random::Random;
 
@@ -123,12 +123,12 @@ fn cost_without_a_visible_caller_stays_in_the_total() {
 #[test]
 fn functions_have_their_origins() {
     let profile = sampled(&[("Vmpdesiqnl", 1)]);
-    let origins: BTreeMap<&str, Origin> =
+    let origins: BTreeMap<&str, CodeOrigin> =
         profile.functions().functions().iter().map(|function| (&**function.full_name(), function.origin)).collect();
     let of = |origin| origins.iter().filter(|(_, of)| **of == origin).map(|(name, _)| *name).collect::<Vec<_>>();
-    assert_eq!(of(Origin::Interpreter), ["_find_and_load", "libpython3.11.so.1.0+0x100"]);
-    assert_eq!(of(Origin::Library), ["JSONEncoder.encode", "Session.get", "dumps", "libc.so.6+0x200"]);
-    assert_eq!(of(Origin::Program), ["fast.so+0x300", "handle", "main", "phase"]);
+    assert_eq!(of(CodeOrigin::Interpreter), ["_find_and_load", "libpython3.11.so.1.0+0x100"]);
+    assert_eq!(of(CodeOrigin::Library), ["JSONEncoder.encode", "Session.get", "dumps", "libc.so.6+0x200"]);
+    assert_eq!(of(CodeOrigin::Program), ["fast.so+0x300", "handle", "main", "phase"]);
 }
 
 #[test]
@@ -184,8 +184,8 @@ fn hiding_changes_neither_totals_nor_the_calls_of_visible_functions() {
         for (id, shown) in after.functions() {
             let function = view.functions().function(id);
             let whole = before.function(profile.functions().find(function).unwrap());
-            assert_ne!(function.origin, Origin::Interpreter);
-            if function.origin == Origin::Program {
+            assert_ne!(function.origin, CodeOrigin::Interpreter);
+            if function.origin == CodeOrigin::Program {
                 assert_eq!(
                     (shown.calls, shown.primitive_calls, shown.total),
                     (whole.calls, whole.primitive_calls, whole.total)

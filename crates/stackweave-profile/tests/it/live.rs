@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stackweave_core::EventKind;
-use stackweave_profile::live::{FunctionRow, LiveCalls, LiveMemory, NativeNames, function_rows};
+use stackweave_profile::live::{LiveCalls, LiveMemory, NativeNames, TopRow, function_rows};
 use stackweave_profile::memory::{MemoryQuery, read_usage};
 use stackweave_profile::{AggregateOptions, Measure, View};
 use stackweave_recording::events::Allocator;
@@ -38,8 +38,8 @@ fn read(file: &[u8]) -> ProcessRecording {
 }
 
 /// Sorts rows for comparison.
-fn table(mut rows: Vec<FunctionRow>) -> Vec<FunctionRow> {
-    let key = |row: &FunctionRow| (row.function.full_name().to_owned(), row.function.first_line, row.cost.self_cost);
+fn table(mut rows: Vec<TopRow>) -> Vec<TopRow> {
+    let key = |row: &TopRow| (row.function.full_name().to_owned(), row.function.first_line, row.cost.self_cost);
     rows.sort_by_key(key);
     rows
 }
@@ -117,7 +117,7 @@ fn open_calls_count_up_to_now() {
         let live = live.get_or_insert_with(|| LiveCalls::new(process));
         live.update(process, u64::MAX, &mut || true).unwrap();
         let rows = table(function_rows(&live.profile(process, &NativeNames::default()), &View::default()));
-        let total = |row: &FunctionRow| (row.function.full_name().to_string(), row.cost.calls, row.cost.total);
+        let total = |row: &TopRow| (row.function.full_name().to_string(), row.cost.calls, row.cost.total);
         seen.push(rows.iter().map(total).collect::<Vec<_>>());
     });
     seen.dedup();

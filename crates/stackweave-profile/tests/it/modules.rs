@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use stackweave_core::{CodeAddress, ModuleList, RawFrame, SourceLocation, StackId};
 use stackweave_profile::{Frame, FrameNames, Resolver};
 use stackweave_store::StackTable;
-use stackweave_symbolize::Options;
+use stackweave_symbolize::SymbolizerOptions;
 use stackweave_testkit::fixtures::{PLUGIN_INNER, PLUGIN_OUTER, PluginEnter, call_through, sw_recurse_wide};
 use stackweave_testkit::library::Library;
 use stackweave_testkit::symbols::Skipped;
 use stackweave_testkit::symbols::library::{Language, Split};
-use stackweave_testkit::symbols::module_file::ModuleFile;
+use stackweave_testkit::symbols::module_file::LibraryFile;
 
 use crate::common::{MadeUp, ThisProcess, capture, location, module, names, native, or_skip, python, resolver};
 
@@ -32,7 +32,7 @@ fn at_address(resolver: &Resolver, made_up: &MadeUp, stated: u64) -> (String, Op
 #[test]
 fn an_unloaded_module_is_known_until_another_replaces_it() {
     let (c, cpp) = (or_skip!(Language::C.build(5, Split::No)), or_skip!(Language::Cpp.build(5, Split::No)));
-    let first = ModuleFile::read(&c).function("sw_first").start;
+    let first = LibraryFile::read(&c).function("sw_first").start;
     let (resolver, made_up) = (resolver(), MadeUp::with_modules(vec![module(&c, BIAS)]));
     let as_c = ("sw_first".to_owned(), Some("libexports.so".to_owned()));
     assert_eq!(at_address(&resolver, &made_up, first), as_c);
@@ -53,7 +53,7 @@ fn an_unloaded_module_is_known_until_another_replaces_it() {
 #[test]
 fn modules_that_were_only_seen_are_known_too() {
     let c = or_skip!(Language::C.build(5, Split::No));
-    let first = ModuleFile::read(&c).function("sw_first").start;
+    let first = LibraryFile::read(&c).function("sw_first").start;
     let (resolver, made_up) = (resolver(), MadeUp::with_modules(vec![module(&c, BIAS)]));
     resolver.see_modules(&made_up);
     made_up.load(Vec::new());
@@ -110,7 +110,7 @@ fn a_library_at_the_place_of_another_has_its_own_names() {
 /// Returns two libraries for one place, and an address in both: in the first it is that of `sw_first`.
 fn rivals() -> Result<(PathBuf, PathBuf, u64), Skipped> {
     let (c, cpp) = (Language::C.build(5, Split::No)?, Language::Cpp.build(5, Split::No)?);
-    let first = ModuleFile::read(&c).function("sw_first").start;
+    let first = LibraryFile::read(&c).function("sw_first").start;
     Ok((c, cpp, first))
 }
 
@@ -211,7 +211,7 @@ fn generated_code_is_resolved_again() {
     let path = Path::new("/tmp").join(format!("perf-{pid}.map"));
     let mut map = fs::File::create(&path).expect("perf maps can be written");
     writeln!(map, "7000 100 before").expect("it is open");
-    let mut options = Options::default();
+    let mut options = SymbolizerOptions::default();
     options.perf_map_of = Some(pid);
     let (resolver, made_up) = (Resolver::new(options), MadeUp::default());
     let name_at =

@@ -10,7 +10,7 @@ use stackweave_store::StackTable;
 use stackweave_testkit::fixtures::{call_through, sw_aba_root, sw_recurse};
 use stackweave_testkit::symbols::library::{Language, Split};
 use stackweave_testkit::symbols::llvm_symbolizer;
-use stackweave_testkit::symbols::module_file::ModuleFile;
+use stackweave_testkit::symbols::module_file::LibraryFile;
 use stackweave_testkit::symbols::names::canonical;
 
 use crate::common::{MadeUp, ThisProcess, capture, module, names, native, or_skip, resolver};
@@ -20,7 +20,7 @@ const BIAS: u64 = 0x7f00_0000_0000;
 #[test]
 fn names_lines_and_inlined_calls_are_those_of_llvm_symbolizer() {
     let file = or_skip!(Language::Cpp.build(5, Split::No));
-    let addresses = ModuleFile::read(&file).sample(400);
+    let addresses = LibraryFile::read(&file).sample(400);
     let truth = or_skip!(llvm_symbolizer::resolve(&file, &addresses, &[]));
     let made_up = MadeUp::with_modules(vec![module(&file, BIAS)]);
     let exact = addresses.iter().map(|address| CodeAddress::instruction_pointer(address + BIAS)).collect::<Vec<_>>();
@@ -28,7 +28,7 @@ fn names_lines_and_inlined_calls_are_those_of_llvm_symbolizer() {
     let mut chains = 0;
     for ((chain, places), address) in resolved.iter().zip(&truth).zip(&addresses) {
         let ours: Vec<_> = chain.iter().map(|frame| (canonical(&frame.name), frame.position.line)).collect();
-        let known = |place: &stackweave_testkit::symbols::ResolvedFrame| {
+        let known = |place: &stackweave_testkit::symbols::SymbolizedFrame| {
             (canonical(place.function.as_deref().unwrap_or_default()), (place.line > 0).then_some(place.line))
         };
         assert_eq!(ours, places.iter().map(known).collect::<Vec<_>>(), "{address:#x}");
@@ -72,7 +72,7 @@ fn known_addresses_are_not_looked_up_again() {
     let made_up = MadeUp::with_modules(vec![module(&file, BIAS)]);
     let stacks = StackTable::new();
     let frames: Vec<RawFrame> =
-        ModuleFile::read(&file).sample(100).into_iter().map(|address| native(BIAS + address)).collect();
+        LibraryFile::read(&file).sample(100).into_iter().map(|address| native(BIAS + address)).collect();
     let ids: Vec<StackId> = frames.windows(20).filter_map(|frames| stacks.intern(frames)).collect();
     let resolver = resolver();
     resolver.resolve(&stacks, &ids, &made_up);

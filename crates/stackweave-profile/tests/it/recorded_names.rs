@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use stackweave_core::{BuildId, CodeAddress, Module};
 use stackweave_profile::{AggregateOptions, Frame, RecordedNames, aggregate};
 use stackweave_recording::ProcessRecording;
-use stackweave_recording::file::{RecordedFrame, Start};
-use stackweave_symbolize::{Options, Symbolizer};
+use stackweave_recording::file::{ProcessStart, RecordedFrame};
+use stackweave_symbolize::{Symbolizer, SymbolizerOptions};
 use stackweave_tapes::{Tape, native};
 use stackweave_testkit::symbols::library::{Language, Split};
-use stackweave_testkit::symbols::module_file::ModuleFile;
+use stackweave_testkit::symbols::module_file::LibraryFile;
 
 use crate::common::recording::paths;
 use crate::common::{MadeUp, module, or_skip, resolver};
@@ -30,7 +30,7 @@ fn record(mut tape: Tape, modules: Vec<Module>, addresses: &[u64]) -> ProcessRec
 /// Returns the named frames of every native frame, by address.
 fn named(process: &ProcessRecording) -> Vec<(u64, Vec<Frame>)> {
     let numbers: Vec<u32> = process.dictionary().frames().map(|(number, _)| number).collect();
-    let names = RecordedNames::resolve(process, &numbers, Some(&Symbolizer::new(Options::default())));
+    let names = RecordedNames::resolve(process, &numbers, Some(&Symbolizer::new(SymbolizerOptions::default())));
     let address = |number: u32| match process.dictionary().frame(number) {
         Some(RecordedFrame::Native { address, .. }) => address.address(),
         other => panic!("{other:?}"),
@@ -40,7 +40,7 @@ fn named(process: &ProcessRecording) -> Vec<(u64, Vec<Frame>)> {
 
 fn library() -> Result<(PathBuf, Vec<u64>), String> {
     let file = Language::Cpp.build(5, Split::No).map_err(|skipped| skipped.to_string())?;
-    let addresses = ModuleFile::read(&file).sample(200).into_iter().map(|address| address + 1).collect();
+    let addresses = LibraryFile::read(&file).sample(200).into_iter().map(|address| address + 1).collect();
     Ok((file, addresses))
 }
 
@@ -79,7 +79,7 @@ fn a_file_without_a_build_id_must_be_of_this_machine_and_older() {
     let unmarked = Module { build_id: None, ..module(&file, BIAS) };
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim_end().to_owned();
     let are_named = |host: &str, started_wall_ns: i64| {
-        let start = Start { host: host.to_owned(), started_wall_ns, ..Start::default() };
+        let start = ProcessStart { host: host.to_owned(), started_wall_ns, ..ProcessStart::default() };
         !are_unnamed(&named(&record(Tape::started(&start), vec![unmarked.clone()], &addresses)))
     };
     assert!(are_named(&host, i64::MAX));
@@ -122,7 +122,7 @@ fn inlined_calls_are_nodes_of_the_tree() {
     let (file, addresses) = or_skip!(library());
     let process = record(Tape::new(), vec![module(&file, BIAS)], &addresses);
     let chains = named(&process);
-    let symbolizer = Symbolizer::new(Options::default());
+    let symbolizer = Symbolizer::new(SymbolizerOptions::default());
     let progress = &mut |_| {};
     let all = aggregate(&[process], &AggregateOptions::default(), Some(&symbolizer), progress).unwrap();
     let profile = all.merged();

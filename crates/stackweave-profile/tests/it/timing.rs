@@ -3,8 +3,8 @@
 use serde_json::json;
 use stackweave_profile::timing::read_timing;
 use stackweave_profile::{AggregateOptions, Filter, View};
-use stackweave_recording::file::Start;
-use stackweave_tapes::phases::{Phases, code};
+use stackweave_recording::file::ProcessStart;
+use stackweave_tapes::phases::{PhaseTape, code};
 use stackweave_tapes::{Tape, span};
 
 use crate::common::timing::{PhasesExt as _, check_equations, costs, edges, functions, name, phases, report, row};
@@ -19,7 +19,7 @@ fn of(name: &str, costs: crate::common::timing::Costs) -> (String, crate::common
 
 #[test]
 fn recursion_counts_time_once_and_calls_all() {
-    let (mut tape, [main, fib]) = (Phases::new(), ["main", "fib"].map(code));
+    let (mut tape, [main, fib]) = (PhaseTape::new(), ["main", "fib"].map(code));
     // main 0..100, fib 10..90, in it fib 20..80, in that fib 30..40 and fib 50..75.
     tape.push(0, main).push(10, fib).push(20, fib).push(30, fib).pop(40).push(50, fib).pop(75).pop(80).pop(90).pop(100);
     let report = tape.report();
@@ -31,7 +31,7 @@ fn recursion_counts_time_once_and_calls_all() {
 
 #[test]
 fn mutual_recursion_has_its_edges() {
-    let (mut tape, [even, odd]) = (Phases::new(), ["even", "odd"].map(code));
+    let (mut tape, [even, odd]) = (PhaseTape::new(), ["even", "odd"].map(code));
     // even 0..100 > odd 10..90 > even 20..70 > odd 30..60; then even 200..210 alone.
     tape.push(0, even).push(10, odd).push(20, even).push(30, odd).pop(60).pop(70).pop(90).pop(100);
     tape.push(200, even).pop(210);
@@ -45,7 +45,7 @@ fn mutual_recursion_has_its_edges() {
 
 #[test]
 fn failures_and_phases_left_open_are_counted_by_function() {
-    let (mut tape, [compile, parse, lower]) = (Phases::new(), ["compile", "parse", "lower"].map(code));
+    let (mut tape, [compile, parse, lower]) = (PhaseTape::new(), ["compile", "parse", "lower"].map(code));
     tape.push(0, compile).push(10, parse).fail(20, r#"{"error": "ValueError: no"}"#);
     tape.push(30, parse).push(35, lower).leave_open(50).fail(50, "").push(60, parse).pop(70).pop(80);
     tape.push(90, lower).push(92, lower);
@@ -73,14 +73,14 @@ fn failures_and_phases_left_open_are_counted_by_function() {
 
 #[test]
 fn balanced_phases_have_no_problems() {
-    let mut tape = Phases::new();
+    let mut tape = PhaseTape::new();
     tape.push(0, code("a")).fail(5, "");
     assert!(tape.report().problems().is_empty());
 }
 
 #[test]
 fn bytecode_and_inline_depth_are_read_from_all_events() {
-    let (mut tape, [f, g, h]) = (Phases::new(), ["f", "g", "h"].map(code));
+    let (mut tape, [f, g, h]) = (PhaseTape::new(), ["f", "g", "h"].map(code));
     tape.push_code(0, f, 20, 0).push_code(100, f, 20, 3).pop(200).pop(600);
     tape.push_with(600, g, r#"{"bytecode_count": 7, "inline_depth": 2, "note": "x"}"#).pop(670);
     tape.push_with(700, h, r#"{"note": "x"}"#).pop(701);
@@ -98,7 +98,7 @@ fn bytecode_and_inline_depth_are_read_from_all_events() {
 fn runs_have_attributes_and_their_phases() {
     let [forward, inline] = ["forward", "inline"].map(code);
     let [tracing, backend, lower] = ["tracing", "backend", "lower"].map(span);
-    let mut tape = Phases::new();
+    let mut tape = PhaseTape::new();
     tape.push(0, tracing).pop(5);
     tape.push_run(10, forward, r#"{"compile_id": "0/0", "attempts": 1}"#);
     tape.push(20, tracing).push(30, inline).push(40, tracing).pop(50).pop(60).pop(70);
@@ -122,7 +122,7 @@ fn runs_have_attributes_and_their_phases() {
 fn nested_runs_have_rows_and_count_for_both() {
     let [outer, inner] = ["outer", "inner"].map(code);
     let [backend, lower, nested] = ["backend", "lower", "nested"].map(span);
-    let mut tape = Phases::new();
+    let mut tape = PhaseTape::new();
     tape.push_run(0, outer, "").push(10, lower).push(20, backend).push_run(30, nested, "");
     tape.push(35, lower).pop(40).push_run(50, inner, "").push(52, backend).pop(62).pop(70).pop(80);
     tape.pop(90).pop(95).pop(100);
@@ -145,7 +145,7 @@ fn nested_runs_have_rows_and_count_for_both() {
 #[test]
 fn unfinished_runs_and_runs_left_open_are_marked() {
     let [outer, inner, last] = ["outer", "inner", "last"].map(code);
-    let mut tape = Phases::new();
+    let mut tape = PhaseTape::new();
     tape.push(0, outer).push_run(10, inner, r#"{"id": 1}"#).leave_open(40).pop(40);
     tape.push_run(50, last, r#"{"id": 2}"#).push(60, span("lower")).pop(75);
     let report = tape.report();
@@ -160,7 +160,7 @@ fn unfinished_runs_and_runs_left_open_are_marked() {
 
 #[test]
 fn threads_are_separate_and_can_be_selected() {
-    let mut tape = Phases::new();
+    let mut tape = PhaseTape::new();
     tape.tape.thread(1, 100, "main");
     tape.tape.thread(2, 200, "worker");
     let [a, b] = ["a", "b"].map(code);
@@ -183,8 +183,8 @@ fn threads_are_separate_and_can_be_selected() {
 #[test]
 fn processes_share_one_time_axis() {
     let process = |pid: u32, started: i64, name: &str| {
-        let start = Start { pid, started_wall_ns: started, ..Start::default() };
-        let mut tape = Phases::on(Tape::started(&start));
+        let start = ProcessStart { pid, started_wall_ns: started, ..ProcessStart::default() };
+        let mut tape = PhaseTape::on(Tape::started(&start));
         tape.push_run(0, code("compile"), &format!(r#"{{"by": "{name}"}}"#)).push(10, span("lower")).pop(30).pop(40);
         tape.tape.process()
     };
@@ -199,7 +199,7 @@ fn processes_share_one_time_axis() {
 
 #[test]
 fn phases_that_a_child_inherits_are_no_calls_and_no_runs() {
-    let mut tape = Phases::new();
+    let mut tape = PhaseTape::new();
     let [compile, lower] = ["compile", "lower"].map(code);
     tape.still_open(10, compile, 0).still_open(10, lower, 1).push(20, lower).pop(30).pop(50).pop(60);
     let report = tape.report();
@@ -210,7 +210,7 @@ fn phases_that_a_child_inherits_are_no_calls_and_no_runs() {
 
 #[test]
 fn only_the_selected_time_counts() {
-    let (mut tape, [main, step]) = (Phases::new(), ["main", "step"].map(code));
+    let (mut tape, [main, step]) = (PhaseTape::new(), ["main", "step"].map(code));
     let lower = span("lower");
     tape.push_run(0, main, "").push(10, lower).pop(20);
     tape.push_run(30, step, "").push(35, lower).fail(55, "").pop(60).push_run(70, step, "").pop(80).pop(100);
@@ -235,7 +235,7 @@ fn only_the_selected_time_counts() {
 
 #[test]
 fn hidden_functions_add_their_time_to_their_callers() {
-    let (mut tape, [main, step]) = (Phases::new(), ["main", "step"].map(code));
+    let (mut tape, [main, step]) = (PhaseTape::new(), ["main", "step"].map(code));
     tape.push_run(0, main, "").push(10, step).push(20, span("lower")).fail(30, "").fail(50, "").pop(60);
     let filter = Filter { exclude: vec!["function:step".parse().unwrap()], ..Filter::default() };
     let view = View { filter, ..View::default() };
@@ -248,7 +248,7 @@ fn hidden_functions_add_their_time_to_their_callers() {
 
 #[test]
 fn progress_reaches_all_bytes_twice() {
-    let mut tape = Phases::new();
+    let mut tape = PhaseTape::new();
     tape.push(0, code("a")).pop(10);
     let process = [tape.tape.process()];
     let mut progress_values = Vec::new();

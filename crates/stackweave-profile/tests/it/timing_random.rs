@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use stackweave_core::RawFrame;
 use stackweave_profile::AggregateOptions;
-use stackweave_tapes::phases::{Phases, code};
+use stackweave_tapes::phases::{PhaseTape, code};
 use stackweave_tapes::span;
 use stackweave_testkit::random::Random;
 
@@ -43,7 +43,7 @@ struct Model {
 }
 
 impl Model {
-    fn push(&mut self, tape: &mut Phases, thread: usize, random: &mut Random) {
+    fn push(&mut self, tape: &mut PhaseTape, thread: usize, random: &mut Random) {
         let (name, is_run) = (random.below(NAMES.len()), random.below(5) == 0);
         let parent = self.open[thread].last().copied();
         self.open[thread].push(self.phases.len());
@@ -55,7 +55,7 @@ impl Model {
         }
     }
 
-    fn pop(&mut self, tape: &mut Phases, thread: usize, random: &mut Random) {
+    fn pop(&mut self, tape: &mut PhaseTape, thread: usize, random: &mut Random) {
         let Some(index) = self.open[thread].pop() else { return };
         let how = [PhaseEnd::Done, PhaseEnd::Done, PhaseEnd::Failed, PhaseEnd::LeftOpen][random.below(4)];
         self.phases[index].ended = self.now;
@@ -81,10 +81,10 @@ impl Model {
     }
 }
 
-fn program(seed: u64) -> (Model, Phases) {
+fn program(seed: u64) -> (Model, PhaseTape) {
     let mut random = Random::new(seed);
     let mut model = Model { phases: Vec::new(), open: [Vec::new(), Vec::new(), Vec::new()], now: 1 };
-    let mut tape = Phases::new();
+    let mut tape = PhaseTape::new();
     let mut last = [0; 3];
     for _ in 0..120 {
         model.now += random.below(9) as u64;
@@ -139,7 +139,7 @@ fn naive(model: &Model, start: u64, end: u64) -> (Sums<String>, Sums<(String, St
     (functions, edges)
 }
 
-fn check(model: &Model, tape: Phases, range: Option<(u64, u64)>, seed: u64) {
+fn check(model: &Model, tape: PhaseTape, range: Option<(u64, u64)>, seed: u64) {
     let (start, end) = range.unwrap_or((0, u64::MAX));
     let options = AggregateOptions { range: range.map(|(start, end)| start..end), ..AggregateOptions::default() };
     let report = report(&[tape.tape.process()], &options);

@@ -39,7 +39,7 @@ pub(crate) struct FunctionTraceTiming {
 }
 
 /// A function as pstats identifies it: file, line and name.
-type FunctionKey<'py> = (Bound<'py, PyString>, i64, Bound<'py, PyString>);
+type FunctionTuple<'py> = (Bound<'py, PyString>, i64, Bound<'py, PyString>);
 
 #[pymethods]
 impl FunctionTraceTiming {
@@ -110,7 +110,7 @@ impl FunctionTraceTiming {
 
     /// The caller as pstats identifies it: file, line and name.
     #[getter]
-    fn caller_key<'py>(&self, py: Python<'py>) -> Option<FunctionKey<'py>> {
+    fn caller_key<'py>(&self, py: Python<'py>) -> Option<FunctionTuple<'py>> {
         let name = self.caller_func_name.as_ref()?.bind(py).clone();
         let file = self.caller_filename.as_ref().map_or_else(|| PyString::new(py, ""), |file| file.bind(py).clone());
         Some((file, self.caller_firstlineno.unwrap_or(0), name))
@@ -118,7 +118,7 @@ impl FunctionTraceTiming {
 
     /// The function as pstats identifies it: file, line and name.
     #[getter]
-    fn func_key<'py>(&self, py: Python<'py>) -> FunctionKey<'py> {
+    fn func_key<'py>(&self, py: Python<'py>) -> FunctionTuple<'py> {
         (self.filename.bind(py).clone(), self.firstlineno, self.func_name.bind(py).clone())
     }
 

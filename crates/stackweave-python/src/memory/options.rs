@@ -5,8 +5,8 @@ use std::time::Duration;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use stackweave_memory::{Memory, MemoryOptions, Mode};
-use stackweave_recording::{MakeObserver, Options};
+use stackweave_memory::{MemoryMode, MemoryOptions, MemoryRecorder};
+use stackweave_recording::{MakeObserver, RecorderOptions};
 
 use crate::options::from_dict;
 
@@ -22,23 +22,23 @@ pub(crate) struct MemorySettings {
 
 impl MemorySettings {
     /// Adds the settings to the options of the recording.
-    pub(crate) fn apply_to(&self, recording: &mut Options) {
+    pub(crate) fn apply_to(&self, recording: &mut RecorderOptions) {
         recording.bypass_waiter = true;
         recording.extra.extend(self.extra().map(|(name, value)| (name.to_owned(), value)));
     }
 
     /// Returns the observer that tracks the live memory on the writer's thread.
     pub(crate) fn observer(&self) -> MakeObserver {
-        Memory::observer(&self.options)
+        MemoryRecorder::observer(&self.options)
     }
 
     /// Returns the entries of the recording's header.
     fn extra(&self) -> impl Iterator<Item = (&'static str, String)> {
         let MemoryOptions { mode, native, python_allocators, temporary, .. } = self.options;
         let (name, every) = match mode {
-            Mode::History => ("history", None),
-            Mode::Aggregate => ("aggregate", None),
-            Mode::Sampled { every } => ("sampled", Some(every)),
+            MemoryMode::History => ("history", None),
+            MemoryMode::Aggregate => ("aggregate", None),
+            MemoryMode::Sampled { every } => ("sampled", Some(every)),
         };
         [
             ("recorder", "memory".to_owned()),
@@ -72,11 +72,11 @@ from_dict! {
     }
 }
 
-fn mode_of(name: &str, sample_every: Option<u64>) -> PyResult<Mode> {
+fn mode_of(name: &str, sample_every: Option<u64>) -> PyResult<MemoryMode> {
     match (name, sample_every) {
-        ("history", _) => Ok(Mode::History),
-        ("aggregate", _) => Ok(Mode::Aggregate),
-        ("sampled", Some(every)) if every > 0 => Ok(Mode::Sampled { every }),
+        ("history", _) => Ok(MemoryMode::History),
+        ("aggregate", _) => Ok(MemoryMode::Aggregate),
+        ("sampled", Some(every)) if every > 0 => Ok(MemoryMode::Sampled { every }),
         ("sampled", _) => Err(PyValueError::new_err("sample_every must be a number of bytes")),
         (other, _) => Err(PyValueError::new_err(format!("mode must be history, aggregate or sampled, not {other:?}"))),
     }

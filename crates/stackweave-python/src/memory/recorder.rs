@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use stackweave_core::RawFrame;
 use stackweave_cpython::allocators::AllocatorHooks;
-use stackweave_memory::{DumpSignal, Memory, PythonBlocks};
+use stackweave_memory::{DumpSignal, MemoryRecorder, PythonBlocks};
 use stackweave_profile::memory::ForeignHooks;
 use stackweave_store::locate_label;
 use stackweave_symbolize::WithoutThreads;
@@ -26,7 +26,7 @@ use crate::recording::{Feed, frame_of, name_threads};
 pub(super) struct AllocationHooks {
     feed: Py<Feed>,
     settings: MemorySettings,
-    memory: OnceLock<Memory>,
+    memory: OnceLock<MemoryRecorder>,
     /// Never locked during a wait.
     hooks: Mutex<InstalledHooks>,
 }
@@ -47,7 +47,7 @@ impl fmt::Debug for AllocationHooks {
 }
 
 impl AllocationHooks {
-    fn memory(&self) -> PyResult<&Memory> {
+    fn memory(&self) -> PyResult<&MemoryRecorder> {
         self.memory.get().ok_or_else(|| Error::state("memory is not recorded yet: call start()").into())
     }
 
@@ -81,7 +81,7 @@ impl AllocationHooks {
     fn query_writer<'py, A: Send, R>(
         &self,
         py: Python<'py>,
-        query: impl Send + FnOnce(&Memory) -> A,
+        query: impl Send + FnOnce(&MemoryRecorder) -> A,
         convert: impl FnOnce(&SnapshotDicts<'py>, A) -> PyResult<R>,
     ) -> PyResult<R> {
         let memory = self.memory()?;
@@ -116,7 +116,7 @@ impl AllocationHooks {
             let options = self.settings.options.clone();
             let started = self.install_hooks().and_then(|()| {
                 // Release the GIL, because this takes the loader's lock, whose owner may wait for the GIL.
-                Ok(py.detach(|| Memory::start(recorder, options)).map_err(Error::from)?)
+                Ok(py.detach(|| MemoryRecorder::start(recorder, options)).map_err(Error::from)?)
             });
             match started {
                 Ok(memory) => {
@@ -135,12 +135,12 @@ impl AllocationHooks {
 
     /// Stops recording allocations until resume().
     fn pause(&self) -> PyResult<()> {
-        self.memory().map(Memory::pause)
+        self.memory().map(MemoryRecorder::pause)
     }
 
     /// Records allocations again.
     fn resume(&self) -> PyResult<()> {
-        self.memory().map(Memory::resume)
+        self.memory().map(MemoryRecorder::resume)
     }
 
     /// Stops recording. Queries are still answered until the recording is stopped.
@@ -163,7 +163,7 @@ impl AllocationHooks {
 
     /// Returns the live memory and the memory at the peak.
     fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.query_writer(py, Memory::snapshot, SnapshotDicts::snapshot)
+        self.query_writer(py, MemoryRecorder::snapshot, SnapshotDicts::snapshot)
     }
 
     /// Returns the live block or mapping at an address.
@@ -177,7 +177,7 @@ impl AllocationHooks {
 
     /// Returns all live blocks.
     fn blocks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        self.query_writer(py, Memory::live_blocks, |dicts, blocks| {
+        self.query_writer(py, MemoryRecorder::live_blocks, |dicts, blocks| {
             let list = PyList::empty(py);
             for block in &blocks {
                 list.append(dicts.block(block)?)?;
@@ -188,13 +188,13 @@ impl AllocationHooks {
 
     /// Writes a snapshot to the file.
     fn write_snapshot(&self, py: Python<'_>) -> PyResult<()> {
-        self.query_writer(py, Memory::write_snapshot, |_, _| Ok(()))
+        self.query_writer(py, MemoryRecorder::write_snapshot, |_, _| Ok(()))
     }
 
     /// Returns the statistics of the hooks and ledgers by name.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let reinstallations = self.hooks().python.as_ref().map_or(0, AllocatorHooks::reinstallations);
-        let query = |memory: &Memory| (memory.stats(), memory.ledger_stats());
+        let query = |memory: &MemoryRecorder| (memory.stats(), memory.ledger_stats());
         self.query_writer(py, query, |dicts, (hooks, ledgers)| dicts.stats(&hooks, ledgers, reinstallations))
     }
 

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use stackweave_core::{RawFrame, StackId};
 use stackweave_heap::{Figures, Totals};
-use stackweave_memory::{BlockOrigin, DeviceSnapshot, LedgerStats, MemoryStats, Snapshot, UsageRow};
+use stackweave_memory::{BlockOrigin, DeviceSnapshot, LedgerStats, MemorySnapshot, MemoryStats, SnapshotRow};
 use stackweave_profile::memory::ForeignHooks;
 use stackweave_recording::ThreadInfo;
 use stackweave_store::locate_label;
@@ -25,7 +25,7 @@ impl<'py> SnapshotDicts<'py> {
     }
 
     /// Converts a snapshot, which is empty if the writer has ended.
-    pub(super) fn snapshot(&self, snapshot: Option<Snapshot>) -> PyResult<Bound<'py, PyDict>> {
+    pub(super) fn snapshot(&self, snapshot: Option<MemorySnapshot>) -> PyResult<Bound<'py, PyDict>> {
         let (dict, devices) = (PyDict::new(self.py), PyList::empty(self.py));
         for device in snapshot.iter().flat_map(|snapshot| &snapshot.devices) {
             devices.append(self.device(device)?)?;
@@ -64,7 +64,7 @@ impl<'py> SnapshotDicts<'py> {
         Ok(dict)
     }
 
-    fn row(&self, row: &UsageRow) -> PyResult<Bound<'py, PyDict>> {
+    fn row(&self, row: &SnapshotRow) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(self.py);
         dict.set_item("stack", self.stack(row.stack)?)?;
         dict.set_item("allocator", name_of(row.allocator).unwrap_or_default())?;

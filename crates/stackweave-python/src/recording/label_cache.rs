@@ -54,12 +54,12 @@ const NO_FRAME: RawFrame = match RawFrame::from_bits(0) {
 const EMPTY: CachedLabel =
     CachedLabel { name: ptr::null_mut(), filename: ptr::null_mut(), line: 0, frame: NO_FRAME, span: ptr::null_mut() };
 
-struct Cache(UnsafeCell<[CachedLabel; SLOTS]>);
+struct LabelCache(UnsafeCell<[CachedLabel; SLOTS]>);
 
 // SAFETY: accessed only with the GIL held, and no reference to it is returned.
-unsafe impl Sync for Cache {}
+unsafe impl Sync for LabelCache {}
 
-static CACHE: Cache = Cache(UnsafeCell::new([EMPTY; SLOTS]));
+static CACHE: LabelCache = LabelCache(UnsafeCell::new([EMPTY; SLOTS]));
 
 /// Returns the frame of a name.
 ///

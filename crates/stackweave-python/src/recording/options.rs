@@ -7,7 +7,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use stackweave_recording::clock::ClockSource;
-use stackweave_recording::{Options, Ring, WhenFull};
+use stackweave_recording::{RecorderOptions, RingLimits, WhenFull};
 
 use crate::memory::{MemorySettings, settings_of};
 use crate::options::from_dict;
@@ -35,17 +35,17 @@ from_dict! {
 }
 
 /// Reads the options of a recording, and those of memory if that is recorded.
-pub(super) fn options_of(dict: &Bound<'_, PyDict>) -> PyResult<(Options, Option<MemorySettings>)> {
+pub(super) fn options_of(dict: &Bound<'_, PyDict>) -> PyResult<(RecorderOptions, Option<MemorySettings>)> {
     let given = RecordingKeywords::from_dict(dict)?;
     let memory = memory_settings(given.memory_recorder.as_ref().map(|settings| settings.bind(dict.py())))?;
     let mut extra = given.extra.unwrap_or_default();
     if given.timing.unwrap_or(false) {
         extra.insert("timing".to_owned(), "1".to_owned());
     }
-    let mut options = Options {
+    let mut options = RecorderOptions {
         memory: given.buffer,
         when_full: if given.when_full == "drop" { WhenFull::Drop } else { WhenFull::Block },
-        ring: given.ring.map(|(bytes, seconds)| Ring { bytes, seconds }),
+        ring: given.ring.map(|(bytes, seconds)| RingLimits { bytes, seconds }),
         dump_at_exit: given.dump_at_exit,
         flush_every: Duration::try_from_secs_f64(given.flush_every).unwrap_or(Duration::MAX),
         follow_forks: given.follow_forks,
@@ -56,7 +56,7 @@ pub(super) fn options_of(dict: &Bound<'_, PyDict>) -> PyResult<(Options, Option<
         python: Some(given.python),
         clock: given.own_clock.unwrap_or(false).then_some(ClockSource::Monotonic),
         extra,
-        ..Options::new(given.path)
+        ..RecorderOptions::new(given.path)
     };
     if let Some(memory) = &memory {
         memory.apply_to(&mut options);

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 
 /// Adds the types and functions to the module, and the methods to `Feed`.
 pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<phase::Phase>()?;
+    module.add_class::<phase::PyPhase>()?;
     phase_methods::add_to(module.py())?;
     inspection::add_to(module)
 }

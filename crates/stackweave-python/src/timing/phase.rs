@@ -1,4 +1,4 @@
-//! `Phase`: a phase, for a with statement or as a decorator.
+//! `PyPhase`: a phase, for a with statement or as a decorator.
 
 use pyo3::exceptions::{PyGeneratorExit, PyStopAsyncIteration, PyStopIteration};
 use pyo3::prelude::*;
@@ -31,15 +31,15 @@ pub(super) enum PhaseKind {
 /// ...     phase.note(rows=3)
 /// >>> [cost.name for cost in timing.recording.phases()]
 /// ['plan']
-#[pyclass(frozen, module = "stackweave")]
-pub(crate) struct Phase {
+#[pyclass(frozen, module = "stackweave", name = "Phase")]
+pub(crate) struct PyPhase {
     feed: Py<Feed>,
     frame: RawFrame,
     kind: PhaseKind,
     open: PhaseEntries,
 }
 
-impl Phase {
+impl PyPhase {
     pub(super) fn new(feed: Py<Feed>, frame: RawFrame, kind: PhaseKind) -> Self {
         Self { feed, frame, kind, open: PhaseEntries::default() }
     }
@@ -70,7 +70,7 @@ impl Phase {
 }
 
 #[pymethods]
-impl Phase {
+impl PyPhase {
     fn __enter__(slf: PyRef<'_, Self>) -> PyResult<PyRef<'_, Self>> {
         let entry = slf.begin()?;
         slf.open.add(entry);
@@ -123,7 +123,7 @@ impl Phase {
 /// Wraps each step of a function in the phase. The exceptions that end a generator are not failures.
 #[pyclass(frozen, module = "stackweave")]
 struct PhaseSteps {
-    phase: Py<Phase>,
+    phase: Py<PyPhase>,
 }
 
 #[pymethods]

@@ -12,7 +12,7 @@ use stackweave_core::RawFrame;
 use stackweave_recording::timing::Outcome;
 
 use super::arguments::{self, PhaseAttributes, PhaseEnd};
-use super::phase::{Phase, PhaseKind};
+use super::phase::{PhaseKind, PyPhase};
 use super::state::TimingState;
 use crate::callback_guard::guarded;
 use crate::capture_functions::captured;
@@ -151,7 +151,7 @@ pub(super) unsafe extern "C" fn run(object: Object, values: Values, positional: 
     unsafe { new_phase("run", object, values, (positional, keys)) }
 }
 
-/// Creates a `Phase`.
+/// Creates a `PyPhase`.
 ///
 /// # Safety
 /// The arguments are those of a method of `Feed`, which the interpreter calls.
@@ -164,6 +164,6 @@ unsafe fn new_phase(function: &str, object: Object, values: Values, (positional,
         };
         let kind =
             if function == "run" { PhaseKind::Run(attributes.into_json()) } else { PhaseKind::Phase(attributes) };
-        Ok(Bound::new(py, Phase::new(feed.unbind(), frame, kind))?.into_any().into_ptr())
+        Ok(Bound::new(py, PyPhase::new(feed.unbind(), frame, kind))?.into_any().into_ptr())
     })
 }

@@ -13,4 +13,4 @@ mod timeline;
 
 pub use point::{ClockPoint, ClockSource};
 pub use reading::Clock;
-pub use timeline::{Timeline, residual_ns};
+pub use timeline::{ClockTimeline, residual_ns};

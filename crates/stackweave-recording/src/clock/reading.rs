@@ -1,7 +1,7 @@
 //! The clock of a recording, as it is read while recording.
 //!
 //! It is the processor's counter where that is reliable: 2 to 3 times cheaper than the system's clock, which is then read only
-//! at points some seconds apart. From them [`Timeline`](super::Timeline) converts ticks to nanoseconds.
+//! at points some seconds apart. From them [`ClockTimeline`](super::ClockTimeline) converts ticks to nanoseconds.
 //!
 //! Hot file: [`Clock::ticks`] and [`Clock::point`] neither allocate nor lock, and are async-signal-safe.
 
@@ -154,7 +154,7 @@ fn agrees_with_the_system() -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Timeline;
+    use super::super::ClockTimeline;
     use super::*;
 
     /// Returns both sources where the machine has both.
@@ -175,7 +175,7 @@ mod tests {
                 let (before, ticks) = (system_ns(libc::CLOCK_MONOTONIC), clock.ticks());
                 checks.push((before, ticks, system_ns(libc::CLOCK_MONOTONIC)));
             }
-            let line = Timeline::new(&[first, clock.point()], 0, 0);
+            let line = ClockTimeline::new(&[first, clock.point()], 0, 0);
             for (before, ticks, after) in checks {
                 let ours = line.monotonic_ns(line.nanoseconds(ticks));
                 // Preemption during all readings of a point shifts it, on a busy machine, by at most this.

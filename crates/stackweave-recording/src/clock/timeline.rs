@@ -10,7 +10,7 @@ const SECOND: u64 = 1_000_000_000;
 /// A line through the points of a recording: straight between two of them. Before the first and after the last it continues with
 /// the slope of the neighbouring segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Timeline {
+pub struct ClockTimeline {
     /// Strictly increasing in ticks, never falling in nanoseconds. At least one.
     points: Vec<Anchor>,
     /// The slope of the line if it has only one point.
@@ -53,7 +53,7 @@ impl Slope {
     }
 }
 
-impl Timeline {
+impl ClockTimeline {
     /// Returns the line through these points. If there are fewer than two, `ticks_per_second` gives its slope (0: a tick
     /// is a nanosecond); if there is none, `started_wall_ns` is the wall clock at 0 ticks.
     pub fn new(points: &[ClockPoint], ticks_per_second: u64, started_wall_ns: i64) -> Self {
@@ -136,7 +136,7 @@ fn off_line(a: Anchor, b: Anchor, c: Anchor) -> u64 {
 
 /// Returns the same for three unchecked points; 0 if they do not increase.
 pub fn residual_ns(a: &ClockPoint, b: &ClockPoint, c: &ClockPoint) -> u64 {
-    Timeline::new(&[*a, *b, *c], 0, 0).residual
+    ClockTimeline::new(&[*a, *b, *c], 0, 0).residual
 }
 
 #[cfg(test)]
@@ -151,7 +151,7 @@ mod tests {
     fn a_straight_line_is_exact() {
         // 3 ticks a nanosecond for 100 days: rounding errors must not accumulate.
         let days = 100 * 86_400 * SECOND;
-        let line = Timeline::new(&[point(0, 5_000), point(3 * days, 5_000 + days)], 1, 0);
+        let line = ClockTimeline::new(&[point(0, 5_000), point(3 * days, 5_000 + days)], 1, 0);
         for ns in [0, 1, 2, 999, SECOND, 86_400 * SECOND + 7, days - 1, days, days + 1, 2 * days] {
             assert_eq!(line.nanoseconds(3 * ns), ns);
             assert_eq!(line.nanoseconds(3 * ns + 2), ns);
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn points_are_on_the_line_and_it_never_decreases() {
         let points = [point(10, 1_000), point(25, 1_003), point(31, 1_003), point(1_000, 9_999), point(1_001, 10_001)];
-        let line = Timeline::new(&points, 0, 0);
+        let line = ClockTimeline::new(&points, 0, 0);
         for known in &points {
             assert_eq!(line.monotonic_ns(line.nanoseconds(known.ticks)), known.monotonic_ns);
         }
@@ -175,23 +175,23 @@ mod tests {
     #[test]
     fn the_base_precedes_the_first_point() {
         let first = ClockPoint { ticks: 20, monotonic_ns: 500, wall_ns: 7_000, width_ns: 1 };
-        let line = Timeline::new(&[first, point(40, 510)], 0, 0);
+        let line = ClockTimeline::new(&[first, point(40, 510)], 0, 0);
         assert_eq!((line.nanoseconds(0), line.nanoseconds(20), line.nanoseconds(60)), (0, 10, 30));
         assert_eq!((line.monotonic_ns(0), line.wall_ns(0), line.wall_ns(10)), (490, 6_990, 7_000));
     }
 
     #[test]
     fn fewer_than_two_points_use_the_given_rate() {
-        let none = Timeline::new(&[], 2 * SECOND, 77);
+        let none = ClockTimeline::new(&[], 2 * SECOND, 77);
         assert_eq!((none.nanoseconds(2_000), none.wall_ns(5), none.monotonic_ns(5)), (1_000, 82, 5));
-        let one = Timeline::new(&[point(0, 400)], 4 * SECOND, 77);
+        let one = ClockTimeline::new(&[point(0, 400)], 4 * SECOND, 77);
         assert_eq!((one.nanoseconds(2_000), one.monotonic_ns(500)), (500, 900));
-        assert_eq!(Timeline::new(&[], 0, 0).nanoseconds(123), 123);
+        assert_eq!(ClockTimeline::new(&[], 0, 0).nanoseconds(123), 123);
     }
 
     #[test]
     fn the_residual_is_the_largest_distance_of_a_point_from_its_neighbours_line() {
-        let bent = Timeline::new(&[point(0, 0), point(100, 107), point(200, 200), point(300, 298)], 0, 0);
+        let bent = ClockTimeline::new(&[point(0, 0), point(100, 107), point(200, 200), point(300, 298)], 0, 0);
         assert_eq!(bent.residual_ns(), 7);
         assert_eq!(residual_ns(&point(0, 0), &point(100, 93), &point(200, 200)), 7);
         assert_eq!(residual_ns(&point(0, 0), &point(0, 93), &point(200, 200)), 0);
@@ -200,12 +200,12 @@ mod tests {
     #[test]
     fn arbitrary_points_are_safe() {
         let wild = [point(50, 50), point(40, 60), point(50, 70), point(u64::MAX, 60), point(u64::MAX, 0), point(0, 0)];
-        let line = Timeline::new(&wild, u64::MAX, i64::MIN);
+        let line = ClockTimeline::new(&wild, u64::MAX, i64::MIN);
         let ticks = [0, 1, 49, 50, 51, 1 << 40, u64::MAX - 1, u64::MAX];
         assert!(ticks.map(|ticks| line.nanoseconds(ticks)).is_sorted());
-        let steep = Timeline::new(&[point(1 << 60, 0), point((1 << 60) + 1, u64::MAX)], 0, 0);
+        let steep = ClockTimeline::new(&[point(1 << 60, 0), point((1 << 60) + 1, u64::MAX)], 0, 0);
         assert!(ticks.map(|ticks| steep.nanoseconds(ticks)).is_sorted());
         let early = ClockPoint { ticks: 0, monotonic_ns: u64::MAX, wall_ns: i64::MIN, width_ns: 0 };
-        assert_eq!(Timeline::new(&[early], 0, 0).wall_ns(u64::MAX), i64::MAX);
+        assert_eq!(ClockTimeline::new(&[early], 0, 0).wall_ns(u64::MAX), i64::MAX);
     }
 }

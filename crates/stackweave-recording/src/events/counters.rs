@@ -3,7 +3,7 @@
 use stackweave_core::FieldType;
 
 use super::declare::family;
-use super::layout::Layout;
+use super::layout::EventLayout;
 
 family! { "Counters" {
     /// A quantity has this value from this event on.
@@ -28,7 +28,7 @@ impl Counter {
 
     #[inline]
     #[expect(clippy::cast_precision_loss, reason = "charts do not need the precision")]
-    pub(super) fn decode(layout: &Layout, words: &[u64]) -> Self {
+    pub(super) fn decode(layout: &EventLayout, words: &[u64]) -> Self {
         let word = layout.value.word(words);
         let value = match layout.value_type {
             FieldType::Float => f64::from_bits(word),

@@ -4,26 +4,26 @@
 
 use stackweave_core::Role;
 
-use super::layout::{Form, Layout};
-use super::{Begin, Counter, End, Event, HostState, Instant, MemoryEvent, ObjectName, OpenSpan, Sample, Usage};
+use super::layout::{EventLayout, Form};
+use super::{Begin, Counter, Event, HostState, Instant, MemoryEvent, ObjectName, OpenSpan, Sample, SpanEnd, Usage};
 use crate::file::{Dictionary, RawEvent};
 
 /// Decodes the events of one section, by the declarations of its kinds.
 #[derive(Debug)]
-pub struct Decoder(Box<[Option<Layout>; 256]>);
+pub struct Decoder(Box<[Option<EventLayout>; 256]>);
 
 impl Decoder {
     /// Returns a decoder for the kinds of a section, without those that are declared later.
     pub fn of(dictionary: &Dictionary) -> Self {
         let mut layouts = Box::new([None; 256]);
         for (number, kind) in dictionary.kinds() {
-            layouts[usize::from(number)] = Some(Layout::of(kind));
+            layouts[usize::from(number)] = Some(EventLayout::of(kind));
         }
         Self(layouts)
     }
 
     /// Returns the layout of a kind; `None` if its declaration was lost.
-    pub fn layout(&self, kind: u8) -> Option<&Layout> {
+    pub fn layout(&self, kind: u8) -> Option<&EventLayout> {
         self.0[usize::from(kind)].as_ref()
     }
 
@@ -34,14 +34,15 @@ impl Decoder {
 
     /// Returns whether any kind is declared that allocates counted memory.
     pub fn has_memory(&self) -> bool {
-        let allocates =
-            |layout: &Layout| layout.role() == Role::Allocate || layout.heap_change() == Some(super::HeapChange::Map);
+        let allocates = |layout: &EventLayout| {
+            layout.role() == Role::Allocate || layout.heap_change() == Some(super::HeapChange::Map)
+        };
         self.0.iter().flatten().any(allocates)
     }
 
     /// Returns whether any kind is declared that concerns the memory of a device.
     pub fn has_devices(&self) -> bool {
-        self.0.iter().flatten().any(Layout::is_of_device)
+        self.0.iter().flatten().any(EventLayout::is_of_device)
     }
 
     /// Returns the meaning of an event of the section.
@@ -52,7 +53,7 @@ impl Decoder {
         match layout.form {
             Form::Begin | Form::BeginCode | Form::BeginRun | Form::Resume => Event::Begin(Begin::decode(layout, event)),
             Form::Open => Event::Open(OpenSpan::decode(layout, words)),
-            Form::End(ending) => Event::End(End { ending, details: event.bytes.unwrap_or_default() }),
+            Form::End(ending) => Event::End(SpanEnd { ending, details: event.bytes.unwrap_or_default() }),
             Form::Name => {
                 Event::Name(ObjectName { frame: layout.frame.number(words), object: layout.address.word(words) })
             }

@@ -6,7 +6,7 @@ use stackweave_core::{EventKind, Field};
 
 use super::declare::family;
 use super::fields::{DEVICE, FLAGS, POOL, REASON, REQUESTED, SIZE, STATE, STREAM};
-use super::layout::{Form, Layout, is_called_as};
+use super::layout::{EventLayout, Form, is_called_as};
 
 /// The bit of a pool number that marks the pool of a captured graph; the other bits are the graph's number.
 pub const POOL_OF_GRAPH: u64 = 1 << 63;
@@ -143,7 +143,7 @@ pub(super) fn state_form(kind: &EventKind) -> Form {
 
 impl HostState {
     #[inline]
-    pub(super) fn decode(layout: &Layout, words: &[u64]) -> Self {
+    pub(super) fn decode(layout: &EventLayout, words: &[u64]) -> Self {
         let [state, reason, ..] = layout.named;
         match layout.form {
             Form::SegmentState => Self::Segment(HostStateRow::decode(layout, words)),
@@ -157,7 +157,7 @@ impl HostState {
 
 impl HostStateRow {
     #[inline]
-    fn decode(layout: &Layout, words: &[u64]) -> Self {
+    fn decode(layout: &EventLayout, words: &[u64]) -> Self {
         let [size, device, stream, pool, flags, requested, ..] = layout.named;
         Self {
             device: device.device(words),

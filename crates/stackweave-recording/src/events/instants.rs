@@ -4,7 +4,7 @@ use stackweave_core::{EventKind, Field};
 
 use super::declare::family;
 use super::fields::{ADDRESS, COUNT, DEVICE, FREE_BYTES, POOL, SIZE, STREAM};
-use super::layout::{Layout, is_called_as};
+use super::layout::{EventLayout, is_called_as};
 use super::{DEMOTED, HOST_ANNOTATE, HOST_OUT_OF_MEMORY, HOST_SNAPSHOT, TRACE_NOTE, UNMATCHED_POP};
 
 family! { "Instants" {
@@ -108,13 +108,13 @@ pub(super) const fn named_fields(form: InstantForm) -> &'static [Field] {
 
 impl Instant {
     #[inline]
-    pub(super) fn decode(layout: &Layout, form: InstantForm, words: &[u64]) -> Self {
+    pub(super) fn decode(layout: &EventLayout, form: InstantForm, words: &[u64]) -> Self {
         let about = if form == InstantForm::Anything { InstantSubject::Anything } else { about(layout, form, words) };
         Self { frame: layout.frame.number(words), stack: layout.stack.number(words), about }
     }
 }
 
-fn about(layout: &Layout, form: InstantForm, words: &[u64]) -> InstantSubject {
+fn about(layout: &EventLayout, form: InstantForm, words: &[u64]) -> InstantSubject {
     let [first, second, third, fourth, fifth, ..] = layout.named;
     match form {
         InstantForm::Anything => InstantSubject::Anything,

@@ -12,9 +12,9 @@ use crate::file::number_of;
 
 /// The index of a word in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slot(u8);
+pub struct WordIndex(u8);
 
-impl Slot {
+impl WordIndex {
     /// The index of a field that a kind does not have.
     pub(super) const NONE: Self = Self(u8::MAX);
 
@@ -69,7 +69,7 @@ pub(super) enum Form {
     SegmentState,
     BlockState,
     OtherState,
-    Usage(usage::Row),
+    Usage(usage::UsageRowKind),
 }
 
 /// The effect of an event on the live memory, whatever its kind is called.
@@ -94,39 +94,39 @@ pub(super) const NAMED: usize = 16;
 
 /// The positions of the values of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct EventLayout {
     pub(super) role: Role,
     pub(super) form: Form,
-    pub(super) frame: Slot,
-    pub(super) caller: Slot,
-    pub(super) stack: Slot,
-    pub(super) address: Slot,
-    pub(super) value: Slot,
+    pub(super) frame: WordIndex,
+    pub(super) caller: WordIndex,
+    pub(super) stack: WordIndex,
+    pub(super) address: WordIndex,
+    pub(super) value: WordIndex,
     pub(super) value_type: FieldType,
-    pub(super) device: Slot,
-    pub(super) stream: Slot,
-    pub(super) pool: Slot,
-    pub(super) tag: Slot,
+    pub(super) device: WordIndex,
+    pub(super) stream: WordIndex,
+    pub(super) pool: WordIndex,
+    pub(super) tag: WordIndex,
     /// The fields that only this form has, in the order that the form defines.
-    pub(super) named: [Slot; NAMED],
+    pub(super) named: [WordIndex; NAMED],
 }
 
-impl Layout {
+impl EventLayout {
     /// Returns the layout of this kind.
     pub fn of(kind: &EventKind) -> Self {
         let first = |of: FieldType| slot(kind.position_of(of));
         let is_memory = matches!(kind.role, Role::Allocate | Role::Free | Role::Map | Role::Unmap | Role::Complete);
-        let of_memory = |name, of| if is_memory { named(kind, name, of) } else { Slot::NONE };
+        let of_memory = |name, of| if is_memory { named(kind, name, of) } else { WordIndex::NONE };
         let (value, value_type) = value(kind);
         let (frame, caller) = (first(FieldType::Frame), named(kind, "caller", FieldType::Frame));
         Self {
             role: kind.role,
             form: form(kind),
             frame,
-            caller: if caller == frame { Slot::NONE } else { caller },
+            caller: if caller == frame { WordIndex::NONE } else { caller },
             stack: first(FieldType::Stack),
             // The address of an instant is a detail.
-            address: if kind.role == Role::Instant { Slot::NONE } else { first(FieldType::Address) },
+            address: if kind.role == Role::Instant { WordIndex::NONE } else { first(FieldType::Address) },
             value,
             value_type,
             device: of_memory("device", FieldType::Signed),
@@ -173,22 +173,22 @@ impl Layout {
     }
 
     /// Returns the position of the frame.
-    pub const fn frame(&self) -> Slot {
+    pub const fn frame(&self) -> WordIndex {
         self.frame
     }
 
     /// Returns the position of the stack.
-    pub const fn stack(&self) -> Slot {
+    pub const fn stack(&self) -> WordIndex {
         self.stack
     }
 
     /// Returns the position of the address.
-    pub const fn address(&self) -> Slot {
+    pub const fn address(&self) -> WordIndex {
         self.address
     }
 
     /// Returns the position of the size.
-    pub const fn size(&self) -> Slot {
+    pub const fn size(&self) -> WordIndex {
         self.value
     }
 
@@ -199,17 +199,17 @@ impl Layout {
     }
 }
 
-fn slot(index: Option<usize>) -> Slot {
-    index.and_then(|index| u8::try_from(index).ok()).map_or(Slot::NONE, Slot)
+fn slot(index: Option<usize>) -> WordIndex {
+    index.and_then(|index| u8::try_from(index).ok()).map_or(WordIndex::NONE, WordIndex)
 }
 
 /// Returns the position of the field with this name and type.
-fn named(kind: &EventKind, name: &str, of: FieldType) -> Slot {
+fn named(kind: &EventKind, name: &str, of: FieldType) -> WordIndex {
     slot(kind.fields.iter().position(|field| field.field_type == of && field.name == name))
 }
 
 /// Returns the position and type of the role's quantity: a weight, a size, a counter's value, or a depth.
-fn value(kind: &EventKind) -> (Slot, FieldType) {
+fn value(kind: &EventKind) -> (WordIndex, FieldType) {
     use FieldType::{Float, Signed, Unsigned};
     let types: &[FieldType] = match kind.role {
         Role::Counter => &[Float, Signed, Unsigned],
@@ -220,7 +220,7 @@ fn value(kind: &EventKind) -> (Slot, FieldType) {
         _ => &[],
     };
     let first = types.iter().find_map(|of| Some((slot(Some(kind.position_of(*of)?)), *of)));
-    first.unwrap_or((Slot::NONE, Unsigned))
+    first.unwrap_or((WordIndex::NONE, Unsigned))
 }
 
 fn form(kind: &EventKind) -> Form {
@@ -244,7 +244,7 @@ fn form(kind: &EventKind) -> Form {
 }
 
 /// Returns the positions of the fields that kinds of this form have by name.
-fn named_slots(kind: &EventKind) -> [Slot; NAMED] {
+fn named_slots(kind: &EventKind) -> [WordIndex; NAMED] {
     let fields = match form(kind) {
         Form::BeginCode => phases::CODE_FIELDS,
         Form::Instant(form) => instants::named_fields(form),
@@ -253,7 +253,7 @@ fn named_slots(kind: &EventKind) -> [Slot; NAMED] {
         Form::Usage(_) => usage::FIELDS,
         _ => &[],
     };
-    let mut slots = [Slot::NONE; NAMED];
+    let mut slots = [WordIndex::NONE; NAMED];
     for (slot, field) in slots.iter_mut().zip(fields) {
         *slot = named(kind, &field.name, field.field_type);
     }

@@ -3,7 +3,7 @@
 use stackweave_core::{EventKind, Role};
 
 use super::HostAction;
-use super::layout::Layout;
+use super::layout::EventLayout;
 use crate::file::RawEvent;
 
 /// An event that allocates or frees memory.
@@ -60,7 +60,7 @@ impl MemoryEvent {
     }
 
     #[inline]
-    pub(super) fn decode(layout: &Layout, host: Option<HostAction>, event: &RawEvent<'_>) -> Self {
+    pub(super) fn decode(layout: &EventLayout, host: Option<HostAction>, event: &RawEvent<'_>) -> Self {
         let words = event.words;
         let device = layout.device.get(words).map(u64::cast_signed);
         let region = match (layout.role, device) {

@@ -43,15 +43,15 @@ pub use devices::{
     SEGMENT_STATE, SEGMENT_UNMAP, STATE_BEGINS, STATE_ENDS,
 };
 pub use instants::{INSTANT, INSTANT_WITH, Instant, InstantSubject, OutOfMemory};
-pub use layout::{HeapChange, Layout, Slot};
+pub use layout::{EventLayout, HeapChange, WordIndex};
 pub use mappings::MUNMAP;
 pub use memory::{MemoryEvent, Region};
 pub use phases::{
-    BEGIN, BEGIN_AT, BEGIN_CODE, BEGIN_RUN, BEGIN_WITH, Begin, END, END_FAILED, END_LEFT_OPEN, END_WITH, End, Ending,
-    OpenSpan, STILL_OPEN, TIMING, UNMATCHED_POP,
+    BEGIN, BEGIN_AT, BEGIN_CODE, BEGIN_RUN, BEGIN_WITH, Begin, END, END_FAILED, END_LEFT_OPEN, END_WITH, Ending,
+    OpenSpan, STILL_OPEN, SpanEnd, TIMING, UNMATCHED_POP,
 };
 pub use samples::{SAMPLE, Sample};
-pub use usage::{MEMORY_SIZES, MEMORY_TOTAL, MEMORY_USAGE, Usage, UsageRow};
+pub use usage::{MEMORY_SIZES, MEMORY_TOTAL, MEMORY_USAGE, Usage, UsageSubject};
 
 /// The meaning of an event. Frames and stacks are numbers of the section.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,7 +61,7 @@ pub enum Event<'a> {
     /// A span that began earlier is open.
     Open(OpenSpan),
     /// The innermost span of the thread ends.
-    End(End<'a>),
+    End(SpanEnd<'a>),
     /// An object has a name from this event on.
     Name(ObjectName),
     /// An event without a duration.

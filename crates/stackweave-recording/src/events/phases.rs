@@ -6,7 +6,7 @@ use stackweave_core::{EventKind, Field};
 
 use super::declare::family;
 use super::fields::{BYTECODE_COUNT, INLINE_DEPTH};
-use super::layout::{Form, Layout, is_called_as};
+use super::layout::{EventLayout, Form, is_called_as};
 use crate::file::RawEvent;
 
 family! { "Phases" {
@@ -76,7 +76,7 @@ pub struct OpenSpan {
 
 /// The end of the innermost span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct End<'a> {
+pub struct SpanEnd<'a> {
     /// The outcome of the span.
     pub ending: Ending,
     /// The details that the program gave: a JSON object, or nothing.
@@ -117,7 +117,7 @@ pub(super) fn ending(kind: &EventKind) -> Ending {
 
 impl<'a> Begin<'a> {
     #[inline]
-    pub(super) fn decode(layout: &Layout, event: &RawEvent<'a>) -> Self {
+    pub(super) fn decode(layout: &EventLayout, event: &RawEvent<'a>) -> Self {
         let words = event.words;
         let [bytecode_count, inline_depth, ..] = layout.named;
         let has_code = layout.form == Form::BeginCode;
@@ -136,7 +136,7 @@ impl<'a> Begin<'a> {
 
 impl OpenSpan {
     #[inline]
-    pub(super) fn decode(layout: &Layout, words: &[u64]) -> Self {
+    pub(super) fn decode(layout: &EventLayout, words: &[u64]) -> Self {
         Self {
             frame: layout.frame.number(words),
             caller: layout.caller.number(words),

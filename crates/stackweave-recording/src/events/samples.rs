@@ -1,7 +1,7 @@
 //! Stacks that a sampler captured.
 
 use super::declare::family;
-use super::layout::Layout;
+use super::layout::EventLayout;
 
 family! { "Samples" {
     /// The thread was on this stack.
@@ -19,7 +19,7 @@ pub struct Sample {
 
 impl Sample {
     #[inline]
-    pub(super) fn decode(layout: &Layout, words: &[u64]) -> Self {
+    pub(super) fn decode(layout: &EventLayout, words: &[u64]) -> Self {
         let weight = layout.value.get(words).map_or(1, u64::cast_signed);
         Self { stack: layout.stack.number(words), weight }
     }

@@ -10,7 +10,7 @@ use super::fields::{
     ALLOCATIONS, BYTES, DEVICE, FREES, LIVE_BLOCKS, LIVE_BYTES, MOST, PEAK_AGO, PEAK_BLOCKS, PEAK_BYTES, REPLACED,
     SNAPSHOT, TEMPORARY, TEMPORARY_BYTES, THREAD, UNKNOWN_FREES,
 };
-use super::layout::{Layout, is_called_as};
+use super::layout::{EventLayout, is_called_as};
 
 family! { "Memory snapshots" {
     /// The usage of one site: a stack, allocator, tag and thread.
@@ -28,7 +28,7 @@ family! { "Memory snapshots" {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
     /// The subject of the figures.
-    pub row: UsageRow,
+    pub row: UsageSubject,
     /// The number of the allocating stack; 0 if none was recorded.
     pub stack: u32,
     /// The number of a frame: the label of the allocator; 0 for none.
@@ -43,7 +43,7 @@ pub struct Usage {
 
 /// The subject of a row of figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UsageRow {
+pub enum UsageSubject {
     /// An allocation site: the row's stack and allocator, and these.
     Site {
         /// The thread, by its number in the section.
@@ -72,7 +72,7 @@ pub enum UsageRow {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Row {
+pub(super) enum UsageRowKind {
     Site,
     Sizes,
     Total,
@@ -98,25 +98,29 @@ pub(super) const FIELDS: &[Field] = &[
     REPLACED,
 ];
 
-pub(super) fn row(kind: &EventKind) -> Row {
-    let known = [(&MEMORY_USAGE, Row::Site), (&MEMORY_SIZES, Row::Sizes), (&MEMORY_TOTAL, Row::Total)];
-    known.into_iter().find(|(known, _)| is_called_as(kind, known)).map_or(Row::Other, |(_, row)| row)
+pub(super) fn row(kind: &EventKind) -> UsageRowKind {
+    let known = [
+        (&MEMORY_USAGE, UsageRowKind::Site),
+        (&MEMORY_SIZES, UsageRowKind::Sizes),
+        (&MEMORY_TOTAL, UsageRowKind::Total),
+    ];
+    known.into_iter().find(|(known, _)| is_called_as(kind, known)).map_or(UsageRowKind::Other, |(_, row)| row)
 }
 
 impl Usage {
-    pub(super) fn decode(layout: &Layout, row: Row, words: &[u64]) -> Self {
+    pub(super) fn decode(layout: &EventLayout, row: UsageRowKind, words: &[u64]) -> Self {
         let [snapshot, device, figures @ ..] = layout.named;
         let [figures @ .., thread, most, peak_ago, frees, unknown_frees, replaced] = figures;
         let row = match row {
-            Row::Site => UsageRow::Site { thread: thread.number(words), tag: layout.tag.number(words) },
-            Row::Sizes => UsageRow::Sizes { most: most.word(words) },
-            Row::Total => UsageRow::Total {
+            UsageRowKind::Site => UsageSubject::Site { thread: thread.number(words), tag: layout.tag.number(words) },
+            UsageRowKind::Sizes => UsageSubject::Sizes { most: most.word(words) },
+            UsageRowKind::Total => UsageSubject::Total {
                 peak_ago: peak_ago.word(words),
                 frees: frees.word(words),
                 unknown_frees: unknown_frees.word(words),
                 replaced: replaced.word(words),
             },
-            Row::Other => UsageRow::Other,
+            UsageRowKind::Other => UsageSubject::Other,
         };
         Self {
             row,

@@ -16,7 +16,7 @@ pub const MAX_PAYLOAD: u32 = 64 << 20;
 /// The content of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BlockKind {
-    /// The beginning of a process's recording: a [`Start`](super::Start).
+    /// The beginning of a process's recording: a [`ProcessStart`](super::ProcessStart).
     Start,
     /// Definitions that events refer to, for a [`Dictionary`](super::Dictionary).
     Definitions,
@@ -26,7 +26,7 @@ pub enum BlockKind {
     Clock,
     /// Events that were not recorded: a [`Lost`](super::Lost).
     Lost,
-    /// The end of a process's recording: an [`End`](super::End).
+    /// The end of a process's recording: an [`SectionEnd`](super::SectionEnd).
     End,
     /// A kind that this version does not know; readers skip it.
     Other(u8),

@@ -7,7 +7,7 @@ use stackweave_core::{EventKind, Module};
 
 use super::definitions::{self, FrameCoding, tag};
 use super::error::BlockError;
-use super::id_table::IdTable;
+use super::id_table::NumberedValues;
 use super::number_map::NumberMap;
 use super::recorded_frames::{RecordedFrame, RecordedName, RecordedThread};
 use super::varint::Cursor;
@@ -15,14 +15,14 @@ use super::varint::Cursor;
 /// All definitions of a section so far. Definitions of lost blocks are missing; the numbers of the others are right.
 #[derive(Clone, Debug, Default)]
 pub struct Dictionary {
-    kinds: IdTable<EventKind>,
-    strings: IdTable<Box<str>>,
-    modules: IdTable<Module>,
-    frames: IdTable<RecordedFrame>,
+    kinds: NumberedValues<EventKind>,
+    strings: NumberedValues<Box<str>>,
+    modules: NumberedValues<Module>,
+    frames: NumberedValues<RecordedFrame>,
     names: Vec<RecordedName>,
     /// The names of each frame, innermost first.
     names_of: NumberMap<(u32, u32)>,
-    stacks: IdTable<(u32, u32)>,
+    stacks: NumberedValues<(u32, u32)>,
     threads: BTreeMap<u32, RecordedThread>,
 }
 
@@ -177,7 +177,7 @@ impl Dictionary {
 
 /// Reads a run of definitions with consecutive numbers, each of at least `least` bytes.
 fn add_run<T>(
-    to: &mut IdTable<T>,
+    to: &mut NumberedValues<T>,
     run: &mut Cursor<'_>,
     least: usize,
     mut item: impl FnMut(&mut Cursor<'_>, u32) -> Result<T, BlockError>,

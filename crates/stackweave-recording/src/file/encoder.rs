@@ -10,8 +10,8 @@ use super::kind_column::Shape;
 use super::nesting::{Nesting, NestingEffect};
 use super::numbers::{AssignedNumbers, Numbers};
 use super::pending_names::{PendingNames, ResolvedNames};
-use super::small_blocks::{End, Lost};
-use super::start::Start;
+use super::small_blocks::{Lost, SectionEnd};
+use super::start::ProcessStart;
 use super::transpose::{LaneEvent, Transposer};
 use crate::clock::ClockPoint;
 
@@ -83,7 +83,7 @@ impl Encoder {
     }
 
     /// Begins the section. It must be called first, and once.
-    pub fn start(&mut self, start: &Start, out: &mut Vec<u8>) {
+    pub fn start(&mut self, start: &ProcessStart, out: &mut Vec<u8>) {
         let payload = start.payload();
         self.section = crc32fast::hash(&payload);
         self.definer.runs.section = self.section;
@@ -224,7 +224,7 @@ impl Encoder {
     }
 
     /// Ends the section, after the declarations that are not written yet.
-    pub fn end(&mut self, end: &End, out: &mut Vec<u8>) {
+    pub fn end(&mut self, end: &SectionEnd, out: &mut Vec<u8>) {
         self.definitions(out);
         self.block(BlockKind::End, &end.payload(), out);
     }

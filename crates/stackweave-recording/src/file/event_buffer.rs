@@ -210,34 +210,34 @@ impl EventBuffer {
     /// Returns the event at an offset, and the offset of the next one. The first is at 0.
     #[inline]
     pub fn event_at(&self, offset: usize) -> Option<(RawEvent<'_>, usize)> {
-        let mut events = Events { words: self.words.get(offset..)?, buffer: self };
+        let mut events = BufferedEvents { words: self.words.get(offset..)?, buffer: self };
         let event = events.next()?;
         Some((event, self.words.len() - events.words.len()))
     }
 
     /// Returns the events, in the order of their recording.
-    pub fn iter(&self) -> Events<'_> {
-        Events { words: &self.words, buffer: self }
+    pub fn iter(&self) -> BufferedEvents<'_> {
+        BufferedEvents { words: &self.words, buffer: self }
     }
 }
 
 impl<'a> IntoIterator for &'a EventBuffer {
     type Item = RawEvent<'a>;
-    type IntoIter = Events<'a>;
+    type IntoIter = BufferedEvents<'a>;
 
-    fn into_iter(self) -> Events<'a> {
+    fn into_iter(self) -> BufferedEvents<'a> {
         self.iter()
     }
 }
 
 /// The events of an [`EventBuffer`].
 #[derive(Clone, Debug)]
-pub struct Events<'a> {
+pub struct BufferedEvents<'a> {
     words: &'a [u64],
     buffer: &'a EventBuffer,
 }
 
-impl<'a> Iterator for Events<'a> {
+impl<'a> Iterator for BufferedEvents<'a> {
     type Item = RawEvent<'a>;
 
     #[inline]

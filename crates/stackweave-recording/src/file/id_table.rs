@@ -6,7 +6,7 @@ use super::error::BlockError;
 
 /// Values by number.
 #[derive(Clone, Debug)]
-pub(super) struct IdTable<T> {
+pub(super) struct NumberedValues<T> {
     /// In the order in which they were added.
     items: Vec<T>,
     /// Runs by their first number, usually one.
@@ -37,13 +37,13 @@ impl Run {
     }
 }
 
-impl<T> Default for IdTable<T> {
+impl<T> Default for NumberedValues<T> {
     fn default() -> Self {
         Self { items: Vec::new(), runs: BTreeMap::new(), last: Run::default() }
     }
 }
 
-impl<T> IdTable<T> {
+impl<T> NumberedValues<T> {
     /// Adds values with the numbers from `first` on. Fails if one of them exists. The number 0 is reserved for none.
     pub(super) fn add(&mut self, first: u32, mut items: Vec<T>) -> Result<(), BlockError> {
         let too_much = |_| BlockError::TooMuch;
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn gaps_persist_and_can_be_filled() {
-        let mut table = IdTable::default();
+        let mut table = NumberedValues::default();
         table.add(1, vec!['a', 'b']).unwrap();
         table.add(u32::MAX, vec!['z']).unwrap();
         table.add(5, vec!['e']).unwrap();
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn no_number_is_assigned_twice() {
-        let mut table = IdTable::default();
+        let mut table = NumberedValues::default();
         table.add(4, vec!['d', 'e']).unwrap();
         for (first, items) in [(0, vec!['x']), (3, vec!['x', 'y']), (5, vec!['x']), (4, vec!['x'])] {
             assert_eq!(table.add(first, items), Err(BlockError::Contradiction), "{first}");
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn runs_in_reverse_order_cost_no_more_than_others() {
-        let mut table = IdTable::default();
+        let mut table = NumberedValues::default();
         for number in (1..300_000_u32).rev() {
             table.add(number * 2, vec![number]).unwrap();
         }

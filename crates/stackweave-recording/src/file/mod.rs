@@ -32,11 +32,11 @@ pub use block::{BlockHeader, BlockKind, MAX_PAYLOAD, SYNC, VERSION, write_block}
 pub use dictionary::Dictionary;
 pub use encoder::{Consumed, Encoded, Encoder};
 pub use error::BlockError;
-pub use event_buffer::{EventBuffer, Events, RawEvent};
+pub use event_buffer::{BufferedEvents, EventBuffer, RawEvent};
 pub use events_head::EventsHead;
 pub use nesting::{Nesting, OpenWord, open_kind};
 pub use number_map::{MAX_NUMBER, NumberMap, number_of};
 pub use pending_names::{PendingNames, ResolvedNames};
 pub use recorded_frames::{RecordedFrame, RecordedName, RecordedThread};
-pub use small_blocks::{End, EndReason, LossReason, Lost};
-pub use start::{RecordingMode, Start};
+pub use small_blocks::{EndReason, LossReason, Lost, SectionEnd};
+pub use start::{ProcessStart, RecordingMode};

@@ -30,7 +30,7 @@ impl Lost {
 
 /// The end of a section, with its totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct End {
+pub struct SectionEnd {
     /// The number of recorded events.
     pub events: u64,
     /// The number of lost events.
@@ -140,7 +140,7 @@ impl Lost {
     }
 }
 
-impl End {
+impl SectionEnd {
     /// Returns the payload of an End block.
     pub fn payload(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -189,21 +189,21 @@ mod tests {
     fn payloads_round_trip_and_truncated_ones_are_rejected() {
         let point = ClockPoint { ticks: 1 << 55, monotonic_ns: 7, wall_ns: i64::MIN, width_ns: u32::MAX };
         let lost = Lost { reason: LossReason::Ring, count: 300, thread: 2, first_ticks: 5, last_ticks: 1 << 40 };
-        let end = End { events: u64::MAX, lost: 0, residual_ns: 12, reason: EndReason::Exited };
+        let end = SectionEnd { events: u64::MAX, lost: 0, residual_ns: 12, reason: EndReason::Exited };
         assert_eq!(ClockPoint::parse(&point.payload()), Ok(point));
         assert_eq!(Lost::parse(&lost.payload()), Ok(lost));
-        assert_eq!(End::parse(&end.payload()), Ok(end));
+        assert_eq!(SectionEnd::parse(&end.payload()), Ok(end));
         let cut = |payload: Vec<u8>| payload[..payload.len() - 1].to_vec();
         assert_eq!(ClockPoint::parse(&cut(point.payload())), Err(BlockError::EndsEarly));
         assert_eq!(Lost::parse(&cut(lost.payload())), Err(BlockError::EndsEarly));
-        assert_eq!(End::parse(&cut(end.payload())), Err(BlockError::EndsEarly));
+        assert_eq!(SectionEnd::parse(&cut(end.payload())), Err(BlockError::EndsEarly));
     }
 
     #[test]
     fn additions_of_later_versions_are_skipped() {
-        let end = End { events: 1, lost: 2, residual_ns: 3, reason: EndReason::Dumped };
+        let end = SectionEnd { events: 1, lost: 2, residual_ns: 3, reason: EndReason::Dumped };
         let longer = [end.payload(), vec![9, 9]].concat();
-        assert_eq!(End::parse(&longer), Ok(end));
+        assert_eq!(SectionEnd::parse(&longer), Ok(end));
     }
 
     #[test]

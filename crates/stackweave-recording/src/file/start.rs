@@ -6,7 +6,7 @@ use crate::clock::ClockSource;
 
 /// The description of a recorded process. Unknown text is empty, an unknown number 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Start {
+pub struct ProcessStart {
     /// The process id.
     pub pid: u32,
     /// The process id of its parent.
@@ -56,7 +56,7 @@ pub enum RecordingMode {
     Ring = 2,
 }
 
-impl Default for Start {
+impl Default for ProcessStart {
     fn default() -> Self {
         Self {
             pid: 0,
@@ -103,7 +103,7 @@ mod tag {
     pub(super) const MACHINE: u64 = 18;
 }
 
-impl Start {
+impl ProcessStart {
     /// The name of the option that all processes of one run have in common.
     pub const RUN: &'static str = "run";
 
@@ -227,8 +227,8 @@ fn put_number(out: &mut Vec<u8>, tag: u64, number: u64) {
 mod tests {
     use super::*;
 
-    fn full() -> Start {
-        Start {
+    fn full() -> ProcessStart {
+        ProcessStart {
             pid: 4242,
             parent_pid: 1,
             host: "build-7".into(),
@@ -252,8 +252,8 @@ mod tests {
 
     #[test]
     fn starts_round_trip() {
-        for start in [full(), Start::default()] {
-            assert_eq!(Start::parse(&start.payload()), Ok(start));
+        for start in [full(), ProcessStart::default()] {
+            assert_eq!(ProcessStart::parse(&start.payload()), Ok(start));
         }
     }
 
@@ -261,14 +261,14 @@ mod tests {
     fn unknown_tags_are_skipped() {
         let mut payload = full().payload();
         put_text(&mut payload, 99, "from the future");
-        assert_eq!(Start::parse(&payload), Ok(full()));
+        assert_eq!(ProcessStart::parse(&payload), Ok(full()));
     }
 
     #[test]
     fn a_truncated_start_is_rejected_or_incomplete() {
         let payload = full().payload();
         for len in 0..payload.len() {
-            assert_ne!(Start::parse(&payload[..len]), Ok(full()), "{len}");
+            assert_ne!(ProcessStart::parse(&payload[..len]), Ok(full()), "{len}");
         }
     }
 }

@@ -10,7 +10,7 @@ use super::kind_column::{self, Shape};
 #[derive(Debug)]
 pub(super) struct Transposer {
     /// By index of the kind in this block; those after `present` remain from earlier blocks.
-    columns: Vec<KindColumns>,
+    columns: Vec<TransposedKind>,
     present: usize,
     /// By kind number: the index of the kind in this block, or none.
     indices: [u8; 256],
@@ -25,7 +25,7 @@ pub(super) struct Transposer {
 const NO_INDEX: u8 = u8::MAX;
 
 #[derive(Debug, Default)]
-struct KindColumns {
+struct TransposedKind {
     number: u8,
     shape: Shape,
     fields: Vec<FieldColumn>,
@@ -122,7 +122,7 @@ impl Transposer {
         self.indices[usize::from(number)] = index;
         self.present += 1;
         if self.columns.len() < self.present {
-            self.columns.push(KindColumns::default());
+            self.columns.push(TransposedKind::default());
         }
         let columns = &mut self.columns[usize::from(index)];
         columns.number = number;
@@ -168,7 +168,7 @@ impl Transposer {
     }
 }
 
-impl KindColumns {
+impl TransposedKind {
     fn write(&mut self, out: &mut Vec<u8>, scratch: &mut Vec<u8>) {
         for field in &mut self.fields {
             column::write(&field.values, Coding::for_field(field.field_type), out, scratch);

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::{mem, ptr};
 
 use super::chunk::CHUNK_WORDS;
-use super::kinds::KindNumber;
+use super::kind_registry::KindNumber;
 use super::lane::Lane;
 
 /// The maximum number of words of a buffer that its beginning may use.

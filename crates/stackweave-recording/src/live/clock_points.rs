@@ -79,6 +79,6 @@ mod tests {
         let (clock, first) = Clock::start();
         let mut points = ClockPoints::new(clock, first);
         let all: Vec<ClockPoint> = [first].into_iter().chain((0..20).map(|_| points.take())).collect();
-        assert_eq!(points.residual_ns(), crate::clock::Timeline::new(&all, 0, 0).residual_ns());
+        assert_eq!(points.residual_ns(), crate::clock::ClockTimeline::new(&all, 0, 0).residual_ns());
     }
 }

@@ -10,18 +10,18 @@ use std::time::{Duration, Instant};
 
 use super::chunk::Chunk;
 use super::clock_points::ClockPoints;
-use super::gone_threads;
+use super::ended_threads;
+use super::error::FlushError;
 use super::guarded_observer::{GuardedObserver, ObserverQuery, THREAD_NAME};
-use super::kinds::{KindNumber, KindRegistry, RegisteredKind};
+use super::kind_registry::{KindNumber, KindRegistry, RegisteredKind};
 use super::lane::Lane;
-use super::outcome::FlushError;
-use super::output::{Output, lost};
+use super::loss_counter::CountedEvents;
+use super::output::{RecordingOutput, lost};
 use super::process;
 use super::ring::OpenAtStart;
-use super::session::{RecorderConfig, Session};
-use super::tally::CountedEvents;
+use super::session::{RecorderConfig, RecordingSession};
 use super::writer_state::WatchedNames;
-use crate::file::{Encoded, Encoder, End, EndReason, LossReason, PendingNames, ResolvedNames, open_kind};
+use crate::file::{Encoded, Encoder, EndReason, LossReason, PendingNames, ResolvedNames, SectionEnd, open_kind};
 
 /// Encoded blocks are written in batches of this many bytes.
 const BATCH: usize = 1 << 20;
@@ -31,7 +31,7 @@ const NAMES_EVERY: Duration = Duration::from_secs(1);
 const ATTEMPTS: usize = 100;
 
 pub(super) struct Drain {
-    session: Arc<Session>,
+    session: Arc<RecordingSession>,
     names: WatchedNames,
     kinds: Arc<KindRegistry>,
     known_kinds: usize,
@@ -46,7 +46,7 @@ pub(super) struct Drain {
     /// The numbers of threads without a lane, by thread id.
     without_lane: HashMap<u32, u32>,
     points: ClockPoints,
-    output: Output,
+    output: RecordingOutput,
     names_queried: Instant,
 }
 
@@ -78,7 +78,12 @@ impl KnownLane {
 }
 
 impl Drain {
-    pub(super) fn new(session: &Arc<Session>, config: &RecorderConfig, encoder: Encoder, output: Output) -> Self {
+    pub(super) fn new(
+        session: &Arc<RecordingSession>,
+        config: &RecorderConfig,
+        encoder: Encoder,
+        output: RecordingOutput,
+    ) -> Self {
         Self {
             session: Arc::clone(session),
             names: WatchedNames { names: Arc::clone(&config.names), session: Arc::clone(session) },
@@ -177,8 +182,8 @@ impl Drain {
         let pid = self.session.pid();
         for known in &self.lanes {
             let shared = &known.lane().shared;
-            if (check_all || shared.is_left()) && gone_threads::is_gone(pid, shared.tid) {
-                gone_threads::end(known.lane);
+            if (check_all || shared.is_left()) && ended_threads::is_gone(pid, shared.tid) {
+                ended_threads::end(known.lane);
             }
         }
     }
@@ -355,13 +360,13 @@ impl Drain {
         }
         let stats = self.session.stats();
         let (events, lost) = (stats.events, stats.lost.values().sum());
-        self.encoder.end(&End { events, lost, residual_ns: self.points.residual_ns(), reason }, &mut self.notes);
+        self.encoder.end(&SectionEnd { events, lost, residual_ns: self.points.residual_ns(), reason }, &mut self.notes);
         let _ = self.write();
     }
 
     /// Releases its references, once the session is closed.
     pub(super) fn release(mut self) {
-        gone_threads::end_all(self.session.pid(), self.lanes.iter().map(|known| known.lane));
+        ended_threads::end_all(self.session.pid(), self.lanes.iter().map(|known| known.lane));
         for known in self.lanes.drain(..) {
             // SAFETY: the writer's reference, which is not used afterwards.
             unsafe { Lane::release(known.lane) };
@@ -380,7 +385,7 @@ impl Drain {
             let tid = known.lane().shared.tid;
             // The kernel has reused the id for a new thread, so the old one has ended.
             let is_same = |old: &&KnownLane| tid != 0 && old.lane().shared.tid == tid;
-            old.iter().filter(is_same).for_each(|old| gone_threads::end(old.lane));
+            old.iter().filter(is_same).for_each(|old| ended_threads::end(old.lane));
             if let Some(number) = without.remove(&tid) {
                 known.lane().shared.number.set(number);
             }
@@ -520,7 +525,7 @@ impl Drain {
 
     fn encode_losses(&mut self) {
         let session = Arc::clone(&self.session);
-        let mut encode = |reason, thread, tally: &super::tally::Tally| {
+        let mut encode = |reason, thread, tally: &super::loss_counter::LossCounter| {
             if let Some(counted) = tally.take() {
                 session.counts.lose(reason, counted.count);
                 self.output.lose(&mut self.encoder, &lost(reason, thread, counted), &mut self.notes);
@@ -565,8 +570,8 @@ impl Drain {
 
 /// Defines a thread in the output, and in the list for callers of the recorder.
 fn define_thread(
-    (output, encoder): (&mut Output, &mut Encoder),
-    session: &Session,
+    (output, encoder): (&mut RecordingOutput, &mut Encoder),
+    session: &RecordingSession,
     (number, tid, name): (u32, u32, &str),
 ) {
     output.thread(encoder, (number, tid, name));

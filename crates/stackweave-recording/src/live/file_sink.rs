@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use stackweave_files::output::{Created, Draft, Existing, Opened};
+use stackweave_files::output::{Created, Draft, Existing, OpenedOutput};
 
 use super::own_file::OwnFile;
 
@@ -25,8 +25,8 @@ impl FileSink {
     /// start, and an older file stays until there is a newer one. A device, a FIFO or a socket is opened.
     pub(super) fn create(path: &Path, existing: Existing, start: &[u8]) -> io::Result<Self> {
         match Draft::open(path, existing)? {
-            Opened::Stream(stream) => Self::of(stream, path, None),
-            Opened::Draft(file, draft) => {
+            OpenedOutput::Stream(stream) => Self::of(stream, path, None),
+            OpenedOutput::Draft(file, draft) => {
                 let mut sink = Self::of(file, path, Some(draft))?;
                 sink.append(&[start])?;
                 Ok(sink)
@@ -83,9 +83,9 @@ mod tests {
         Ok(sink)
     }
 
-    struct Folder(PathBuf);
+    struct SinkFolder(PathBuf);
 
-    impl Folder {
+    impl SinkFolder {
         fn new(name: &str) -> Self {
             let path = std::env::temp_dir().join(format!("stackweave-sink-{name}-{}", std::process::id()));
             fs::create_dir_all(&path).unwrap();
@@ -93,7 +93,7 @@ mod tests {
         }
     }
 
-    impl Drop for Folder {
+    impl Drop for SinkFolder {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_file_is_created_once_and_grows() {
-        let folder = Folder::new("made");
+        let folder = SinkFolder::new("made");
         let path = folder.0.join("out.swv");
         let mut sink = created(&path, Existing::Keep, b"start").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"start");
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn the_old_file_stays_until_the_new_one_is_published() {
-        let folder = Folder::new("stays");
+        let folder = SinkFolder::new("stays");
         let path = folder.0.join("out.swv");
         fs::write(&path, b"old").unwrap();
         drop(FileSink::create(&path, Existing::Replace, b"start").unwrap());
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_missing_folder_is_reported_as_missing() {
-        let folder = Folder::new("missing");
+        let folder = SinkFolder::new("missing");
         let error = FileSink::create(&folder.0.join("no/out.swv"), Existing::Keep, b"").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
         assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 0);

@@ -9,8 +9,8 @@ use std::{io, ptr};
 
 use super::fork_mark;
 use super::gaps;
-use super::inner::Inner;
 use super::lanes;
+use super::shared_recorder::SharedRecorder;
 
 static GENERATION: AtomicU64 = AtomicU64::new(1);
 static THREAD_END: AtomicU32 = AtomicU32::new(0);
@@ -38,7 +38,7 @@ extern "C" fn at_thread_end(_: *mut libc::c_void) {
 }
 
 extern "C" fn at_exit() {
-    STOPPED_AT_EXIT.for_each(Inner::stop_at_exit);
+    STOPPED_AT_EXIT.for_each(SharedRecorder::stop_at_exit);
 }
 
 /// Registers handlers for forks, for the ends of threads, and for the end of the process, once.
@@ -71,12 +71,12 @@ pub(super) fn watch_this_thread() {
 }
 
 /// Registers a recorder to be stopped when the process ends, if it still exists.
-pub(super) fn stop_at_exit(recorder: Weak<Inner>) {
+pub(super) fn stop_at_exit(recorder: Weak<SharedRecorder>) {
     STOPPED_AT_EXIT.put(recorder.into_raw().cast_mut());
 }
 
 /// Removes a recorder that is being dropped, which stops it.
-pub(super) fn forget(recorder: &Inner) {
+pub(super) fn forget(recorder: &SharedRecorder) {
     let recorder = ptr::from_ref(recorder).cast_mut();
     if STOPPED_AT_EXIT.remove(recorder) {
         // SAFETY: from `Weak::into_raw`, and removed from the list.
@@ -88,12 +88,12 @@ pub(super) fn forget(recorder: &Inner) {
 struct RecorderSlots(AtomicPtr<RecorderSlot>);
 
 struct RecorderSlot {
-    recorder: AtomicPtr<Inner>,
+    recorder: AtomicPtr<SharedRecorder>,
     next: *mut RecorderSlot,
 }
 
 impl RecorderSlots {
-    fn put(&self, recorder: *mut Inner) {
+    fn put(&self, recorder: *mut SharedRecorder) {
         let empty = ptr::null_mut();
         let exchange =
             |slot: &RecorderSlot| slot.recorder.compare_exchange(empty, recorder, Ordering::AcqRel, Ordering::Relaxed);
@@ -103,14 +103,14 @@ impl RecorderSlots {
     }
 
     /// Removes a recorder. Returns whether it was in the list.
-    fn remove(&self, recorder: *mut Inner) -> bool {
+    fn remove(&self, recorder: *mut SharedRecorder) -> bool {
         let empty = ptr::null_mut();
         let exchange =
             |slot: &RecorderSlot| slot.recorder.compare_exchange(recorder, empty, Ordering::AcqRel, Ordering::Relaxed);
         self.slots().any(|slot| exchange(slot).is_ok())
     }
 
-    fn add(&self, recorder: *mut Inner) {
+    fn add(&self, recorder: *mut SharedRecorder) {
         let slot = Box::into_raw(Box::new(RecorderSlot { recorder: AtomicPtr::new(recorder), next: ptr::null_mut() }));
         let mut first = self.0.load(Ordering::Relaxed);
         loop {
@@ -134,7 +134,7 @@ impl RecorderSlots {
         })
     }
 
-    fn for_each(&self, stop: impl Fn(&Inner)) {
+    fn for_each(&self, stop: impl Fn(&SharedRecorder)) {
         for slot in self.slots() {
             let recorder = slot.recorder.swap(ptr::null_mut(), Ordering::AcqRel);
             if !recorder.is_null() {

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use stackweave_core::EventKind;
 
-use super::kinds::KindNumber;
+use super::kind_registry::KindNumber;
 use super::observer::{Notes, Observer};
-use super::session::{RecorderConfig, Session};
+use super::session::{RecorderConfig, RecordingSession};
 use crate::file::RecordedThread;
 
 /// The name of the thread of an observer's notes.
@@ -20,7 +20,7 @@ const MIN_INTERVAL: Duration = Duration::from_micros(50);
 const MAX_INTERVAL: Duration = Duration::from_secs(86_400);
 
 pub(super) struct GuardedObserver {
-    session: Arc<Session>,
+    session: Arc<RecordingSession>,
     observer: Option<Box<dyn Observer>>,
     /// The observer has received everything that was recorded before these ticks.
     settled: u64,
@@ -29,7 +29,7 @@ pub(super) struct GuardedObserver {
 
 impl GuardedObserver {
     /// Makes the observer that the configuration requests.
-    pub(super) fn begin(session: &Arc<Session>, config: &RecorderConfig) -> Self {
+    pub(super) fn begin(session: &Arc<RecordingSession>, config: &RecorderConfig) -> Self {
         let mut guarded = Self { session: Arc::clone(session), observer: None, settled: 0, notes: Notes::default() };
         if let Some(make) = &config.observer {
             match catch_unwind(AssertUnwindSafe(|| make())) {

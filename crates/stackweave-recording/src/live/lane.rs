@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize
 use super::chunk::{CHUNK_WORDS, Chunk};
 use super::chunk_start::ChunkStart;
 use super::gaps;
+use super::loss_counter::LossCounter;
 use super::pool::PoolError;
-use super::session::Session;
-use super::tally::Tally;
+use super::session::RecordingSession;
 use crate::clock::Clock;
 
 const WORD: usize = size_of::<u64>();
@@ -32,20 +32,20 @@ pub(super) struct Lane {
     /// The end of its chunk.
     end: Cell<usize>,
     clock: Clock,
-    session: *const Session,
+    session: *const RecordingSession,
     /// Whether it has lost events since the beginning of its last chunk.
     has_lost: Cell<bool>,
     /// The index of its current or next chunk.
     sequence: AtomicU64,
     /// The next lane of the same thread.
     pub(super) next_of_thread: Cell<*mut Lane>,
-    pub(super) shared: Shared,
+    pub(super) shared: SharedLane,
 }
 
 /// The fields of a lane that other threads access.
 #[derive(Debug)]
 #[repr(align(64))]
-pub(super) struct Shared {
+pub(super) struct SharedLane {
     references: AtomicU32,
     has_ended: AtomicBool,
     /// Whether the destructors of its thread have run.
@@ -60,10 +60,10 @@ pub(super) struct Shared {
     pub(super) tid: u32,
     /// A new name of the thread, boxed, until the writer takes it.
     name: AtomicPtr<String>,
-    pub(super) full: Tally,
-    pub(super) interrupted: Tally,
-    pub(super) too_large: Tally,
-    pub(super) no_memory: Tally,
+    pub(super) full: LossCounter,
+    pub(super) interrupted: LossCounter,
+    pub(super) too_large: LossCounter,
+    pub(super) no_memory: LossCounter,
     /// The writer's: the index of the next chunk.
     pub(super) expected: Cell<u64>,
     /// The writer's: whether it knows the lane.
@@ -76,7 +76,7 @@ impl Lane {
     /// Maps a lane of the calling thread, without a chunk. Returns null without memory. Async-signal-safe.
     ///
     /// It has two references: the thread's and the writer's.
-    pub(super) fn map(session: &Arc<Session>) -> *mut Self {
+    pub(super) fn map(session: &Arc<RecordingSession>) -> *mut Self {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: maps new memory.
         let page = unsafe { libc::mmap(ptr::null_mut(), PAGE, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
@@ -93,7 +93,7 @@ impl Lane {
 
     /// # Safety
     /// The session is alive.
-    unsafe fn new(session: *const Session, number: u32) -> Self {
+    unsafe fn new(session: *const RecordingSession, number: u32) -> Self {
         Self {
             key: AtomicUsize::new(session.addr()),
             cursor: AtomicUsize::new(0),
@@ -104,7 +104,7 @@ impl Lane {
             has_lost: Cell::new(false),
             sequence: AtomicU64::new(0),
             next_of_thread: Cell::new(ptr::null_mut()),
-            shared: Shared {
+            shared: SharedLane {
                 references: AtomicU32::new(2),
                 has_ended: AtomicBool::new(false),
                 is_left: AtomicBool::new(false),
@@ -114,10 +114,10 @@ impl Lane {
                 // SAFETY: the caller's promise.
                 tid: unsafe { (*session).tid_of_caller() },
                 name: AtomicPtr::new(ptr::null_mut()),
-                full: Tally::new(),
-                interrupted: Tally::new(),
-                too_large: Tally::new(),
-                no_memory: Tally::new(),
+                full: LossCounter::new(),
+                interrupted: LossCounter::new(),
+                too_large: LossCounter::new(),
+                no_memory: LossCounter::new(),
                 expected: Cell::new(0),
                 is_known: Cell::new(false),
             },
@@ -143,7 +143,7 @@ impl Lane {
     }
 
     /// Returns its session.
-    pub(super) fn session(&self) -> &Session {
+    pub(super) fn session(&self) -> &RecordingSession {
         // SAFETY: the lane holds a strong count of it.
         unsafe { &*self.session }
     }
@@ -386,7 +386,7 @@ impl Lane {
     }
 }
 
-impl Shared {
+impl SharedLane {
     /// Returns whether the destructors of its thread have run.
     pub(super) fn is_left(&self) -> bool {
         self.is_left.load(Ordering::SeqCst)

@@ -11,7 +11,7 @@ use std::sync::atomic::{Ordering, compiler_fence};
 
 use super::fork;
 use super::lane::Lane;
-use super::session::Session;
+use super::session::RecordingSession;
 use super::thread_words;
 
 const CHANGING: usize = 1;
@@ -45,13 +45,13 @@ impl LaneListGuard {
     }
 
     /// Returns the lane of this session, which is created if there is none. `None` without memory.
-    pub(super) fn lane(&mut self, session: &Arc<Session>) -> Option<&'static Lane> {
+    pub(super) fn lane(&mut self, session: &Arc<RecordingSession>) -> Option<&'static Lane> {
         let lane = self.find(session).or_else(|| self.add(session))?;
         thread_words::LANE.set(ptr::from_ref(lane).expose_provenance());
         Some(lane)
     }
 
-    fn find(&self, session: &Arc<Session>) -> Option<&'static Lane> {
+    fn find(&self, session: &Arc<RecordingSession>) -> Option<&'static Lane> {
         let wanted = Arc::as_ptr(session).addr();
         let mut next: *mut Lane = ptr::with_exposed_provenance_mut(self.0);
         loop {
@@ -64,7 +64,7 @@ impl LaneListGuard {
         }
     }
 
-    fn add(&mut self, session: &Arc<Session>) -> Option<&'static Lane> {
+    fn add(&mut self, session: &Arc<RecordingSession>) -> Option<&'static Lane> {
         self.drop_closed();
         let new = Lane::map(session);
         // SAFETY: null, or mapped just now.

@@ -3,7 +3,7 @@
 //! A thread appends events to its *chunk*, 64 KiB of its own memory (`lane.rs`), and publishes each by one store. Full chunks go to
 //! the writer through a lock-free queue (`chunk.rs`) and return through a pool (`pool.rs`), so that memory stays warm. The writer
 //! (`writer.rs`, `drain.rs`) also takes what is published in chunks that are not full, at the interval of
-//! [`Options::flush_every`], without involving the thread.
+//! [`RecorderOptions::flush_every`], without involving the thread.
 
 mod announcement;
 mod children;
@@ -12,22 +12,22 @@ mod chunk_start;
 mod clock_points;
 mod doorbells;
 mod drain;
+mod ended_threads;
+mod error;
 mod file_sink;
 mod fork;
 mod fork_mark;
 mod futex;
 mod gaps;
-mod gone_threads;
 mod guarded_observer;
-mod inner;
-mod kinds;
+mod kind_registry;
 mod known_threads;
 mod lane;
 mod lanes;
+mod loss_counter;
 mod never_block;
 mod observer;
 mod options;
-mod outcome;
 mod output;
 mod own_file;
 mod pool;
@@ -36,7 +36,8 @@ mod recorder;
 mod requests;
 mod ring;
 mod session;
-mod tally;
+mod shared_recorder;
+mod stats;
 mod termination;
 mod thread_words;
 mod writer;
@@ -44,12 +45,13 @@ mod writer_state;
 mod written_files;
 
 pub use chunk_start::{ChunkHook, ChunkStart};
+pub use error::{FlushError, StartError};
 pub use gaps::gap_count;
-pub use kinds::{FixedKind, KindNumber};
+pub use kind_registry::{FixedKind, KindNumber};
 pub use known_threads::ThreadInfo;
 pub use never_block::{NeverBlock, never_block_while};
 pub use observer::{MakeObserver, Notes, Observer};
-pub use options::{Options, Ring, WhenFull};
-pub use outcome::{FlushError, RecorderStats, StartError, Summary};
+pub use options::{RecorderOptions, RingLimits, WhenFull};
 pub use recorder::Recorder;
 pub use session::{Waiter, set_waiter};
+pub use stats::{RecorderStats, Summary};

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use super::thread_words;
 
 /// While the calling thread has this guard, its events never wait for a buffer: if none is free, memory beyond
-/// [`Options::memory`](super::Options::memory) is allocated. It is for threads that hold a lock that the writer may need, such as the
+/// [`Options::memory`](super::RecorderOptions::memory) is allocated. It is for threads that hold a lock that the writer may need, such as the
 /// loader's during `dlopen`.
 ///
 /// It has no effect where events are dropped instead ([`WhenFull::Drop`](super::WhenFull)).

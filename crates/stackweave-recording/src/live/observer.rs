@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use stackweave_core::EventKind;
 
-use super::kinds::KindNumber;
+use super::kind_registry::KindNumber;
 
 /// Processes the events of a recording on the writer's thread, as they are taken out of the buffers. Recording threads do not wait
 /// for it, unless it is slower than they are for a long time.

@@ -11,7 +11,7 @@ use crate::clock::ClockSource;
 /// The options and the destination of a recording.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "the options are independent")]
-pub struct Options {
+pub struct RecorderOptions {
     /// The file. The files of forked children are beside it: `out.swv` and `out.4242.swv`.
     pub path: PathBuf,
     /// The maximum size of full buffers that wait for the writer, of all threads together. Each recording thread has 64 KiB in
@@ -20,7 +20,7 @@ pub struct Options {
     /// The behaviour when they are full.
     pub when_full: WhenFull,
     /// Keep only the last events, in memory, until they are dumped.
-    pub ring: Option<Ring>,
+    pub ring: Option<RingLimits>,
     /// In ring mode: dump when the recording stops, or the process exits.
     pub dump_at_exit: bool,
     /// The interval at which everything is written to the file: the maximum that `kill -9` can lose.
@@ -67,7 +67,7 @@ pub enum WhenFull {
 
 /// The limits of a flight recorder. Events that exceed either limit are dropped, oldest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Ring {
+pub struct RingLimits {
     /// The maximum size of the events, as in a file; their definitions may take 64 KiB in addition.
     pub bytes: Option<u64>,
     /// The maximum age of the events in seconds.
@@ -78,7 +78,7 @@ const MEBIBYTE: usize = 1 << 20;
 /// Separates the values and the path in the environment variable.
 const SEPARATOR: u8 = b';';
 
-impl Options {
+impl RecorderOptions {
     /// Returns options that record to this file, wait for a slow disk, and follow forks.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
@@ -129,7 +129,7 @@ impl Options {
         OsString::from_vec(text)
     }
 
-    /// Parses [`Options::to_environment`]; returns `None` for other text.
+    /// Parses [`RecorderOptions::to_environment`]; returns `None` for other text.
     pub(super) fn from_environment(text: &OsStr) -> Option<Self> {
         let mut parts = text.as_bytes().splitn(7, |byte| *byte == SEPARATOR);
         let flags = parts.next()?;
@@ -137,7 +137,7 @@ impl Options {
         let mut number = || str::from_utf8(parts.next()?).ok()?.parse::<u64>().ok();
         let (memory, flush, bytes, seconds, run) = (number()?, number()?, number()?, number()?, number()?);
         let given = |value: u64| (value != u64::MAX).then_some(value);
-        let ring = Ring { bytes: given(bytes), seconds: given(seconds).map(f64::from_bits) };
+        let ring = RingLimits { bytes: given(bytes), seconds: given(seconds).map(f64::from_bits) };
         Some(Self {
             memory: usize::try_from(memory).ok()?,
             when_full: if drops == b'1' { WhenFull::Drop } else { WhenFull::Block },
@@ -173,24 +173,24 @@ mod tests {
 
     #[test]
     fn options_round_trip_through_the_environment() {
-        let mut options = Options {
+        let mut options = RecorderOptions {
             subprocesses: true,
             memory: 12_345,
             when_full: WhenFull::Drop,
             follow_forks: false,
             flush_every: Duration::from_micros(77),
             run: Some(0xfeed),
-            ..Options::new(OsStr::from_bytes(b"/data;1/\xff out.swv"))
+            ..RecorderOptions::new(OsStr::from_bytes(b"/data;1/\xff out.swv"))
         };
-        assert_eq!(Options::from_environment(&options.to_environment()), Some(options.clone()));
-        options.ring = Some(Ring { bytes: Some(9), seconds: Some(1.5) });
+        assert_eq!(RecorderOptions::from_environment(&options.to_environment()), Some(options.clone()));
+        options.ring = Some(RingLimits { bytes: Some(9), seconds: Some(1.5) });
         options.dump_at_exit = true;
         options.bypass_waiter = true;
-        assert_eq!(Options::from_environment(&options.to_environment()), Some(options.clone()));
-        options.ring = Some(Ring { bytes: None, seconds: None });
-        assert_eq!(Options::from_environment(&options.to_environment()), Some(options));
+        assert_eq!(RecorderOptions::from_environment(&options.to_environment()), Some(options.clone()));
+        options.ring = Some(RingLimits { bytes: None, seconds: None });
+        assert_eq!(RecorderOptions::from_environment(&options.to_environment()), Some(options));
         for other in ["", "00000", "00000;1;2;3;4;5", "00;1;2;3;4;5;p", "00000;1;x;3;4;5;p", "00000;1;2;3;4;p"] {
-            assert_eq!(Options::from_environment(OsStr::new(other)), None, "{other}");
+            assert_eq!(RecorderOptions::from_environment(OsStr::new(other)), None, "{other}");
         }
     }
 

@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 
 use stackweave_files::output::{Existing, is_stream, numbered};
 
+use super::error::{FlushError, StartError};
 use super::file_sink::FileSink;
+use super::loss_counter::CountedEvents;
 use super::options::path_of_process;
-use super::outcome::{FlushError, StartError};
 use super::ring::{OpenAtStart, Ring};
-use super::session::{RecorderConfig, Session};
-use super::tally::CountedEvents;
+use super::session::{RecorderConfig, RecordingSession};
 use super::writer_state::WriterState;
 use crate::clock::ClockPoint;
-use crate::file::{Encoded, Encoder, End, EndReason, LossReason, Lost};
+use crate::file::{Encoded, Encoder, EndReason, LossReason, Lost, SectionEnd};
 
 /// The number of names that a process tries beside the first one's.
 const ATTEMPTS: u32 = 100;
@@ -24,9 +24,9 @@ const ATTEMPTS: u32 = 100;
 const MAX_NUMBERED: u32 = 100_000;
 
 #[derive(Debug)]
-pub(super) struct Output {
-    session: Arc<Session>,
-    target: OutputTarget,
+pub(super) struct RecordingOutput {
+    session: Arc<RecordingSession>,
+    target: FileOrRing,
     /// Events that could not be written since the last success.
     unwritten_events: Option<CountedEvents>,
     /// Definitions that could not be written. Later events need them.
@@ -40,26 +40,26 @@ pub(super) struct Output {
 }
 
 #[derive(Debug)]
-enum OutputTarget {
+enum FileOrRing {
     File(FileSink),
     Ring(Ring),
 }
 
-impl Output {
+impl RecordingOutput {
     /// Creates the file, unless it is a ring, and returns its path.
     pub(super) fn begin(
-        session: &Arc<Session>,
+        session: &Arc<RecordingSession>,
         config: &RecorderConfig,
         (start, ticks_per_second): (Vec<u8>, u64),
     ) -> Result<(Self, PathBuf), StartError> {
         let (target, path, unwritten_definitions) = if let Some(limits) = config.options.ring {
             let path = free_path(config, session.pid())?;
-            (OutputTarget::Ring(Ring::new(limits, ticks_per_second, start, session.first_point)), path, Vec::new())
+            (FileOrRing::Ring(Ring::new(limits, ticks_per_second, start, session.first_point)), path, Vec::new())
         } else {
             let (file, path) = create(session, config, &start)?;
             session.counts.bytes.store(file.length(), Ordering::Relaxed);
             let unwritten_definitions = if file.length() == 0 { start } else { Vec::new() };
-            (OutputTarget::File(file), path, unwritten_definitions)
+            (FileOrRing::File(file), path, unwritten_definitions)
         };
         let retry_after = config.options.flush_interval();
         let session = Arc::clone(session);
@@ -79,7 +79,7 @@ impl Output {
     }
 
     pub(super) const fn is_ring(&self) -> bool {
-        matches!(self.target, OutputTarget::Ring(_))
+        matches!(self.target, FileOrRing::Ring(_))
     }
 
     /// Returns whether the file can't be written at present, so that notices should be kept for later.
@@ -90,8 +90,8 @@ impl Output {
     /// Adds a clock point.
     pub(super) fn point(&mut self, encoder: &mut Encoder, point: ClockPoint, notes: &mut Vec<u8>) {
         match &mut self.target {
-            OutputTarget::Ring(ring) => ring.add_point(point),
-            OutputTarget::File(_) => encoder.clock(&point, notes),
+            FileOrRing::Ring(ring) => ring.add_point(point),
+            FileOrRing::File(_) => encoder.clock(&point, notes),
         }
     }
 
@@ -99,29 +99,29 @@ impl Output {
     pub(super) fn lose(&mut self, encoder: &mut Encoder, lost: &Lost, notes: &mut Vec<u8>) {
         let Lost { reason, count, thread, first_ticks, last_ticks } = *lost;
         match &mut self.target {
-            OutputTarget::Ring(ring) => ring.lose(reason, thread, CountedEvents { count, first_ticks, last_ticks }),
-            OutputTarget::File(_) => encoder.lost(lost, notes),
+            FileOrRing::Ring(ring) => ring.lose(reason, thread, CountedEvents { count, first_ticks, last_ticks }),
+            FileOrRing::File(_) => encoder.lost(lost, notes),
         }
     }
 
     /// Adds a thread, or changes its name.
     pub(super) fn thread(&mut self, encoder: &mut Encoder, (number, tid, name): (u32, u32, &str)) {
         match &mut self.target {
-            OutputTarget::Ring(ring) => ring.name_thread(number, tid, name),
-            OutputTarget::File(_) => encoder.thread(number, tid, name),
+            FileOrRing::Ring(ring) => ring.name_thread(number, tid, name),
+            FileOrRing::File(_) => encoder.thread(number, tid, name),
         }
     }
 
     /// Notes that a thread will not record again.
     pub(super) fn end_thread(&mut self, number: u32) {
-        if let OutputTarget::Ring(ring) = &mut self.target {
+        if let FileOrRing::Ring(ring) = &mut self.target {
             ring.end_thread(number);
         }
     }
 
     /// Moves the declarations of kinds from the encoder to the ring, which must not drop them with other definitions.
     pub(super) fn declare(&mut self, encoder: &mut Encoder) {
-        if let OutputTarget::Ring(ring) = &mut self.target {
+        if let FileOrRing::Ring(ring) = &mut self.target {
             encoder.definitions(ring.declared());
         }
     }
@@ -136,7 +136,7 @@ impl Output {
         now: u64,
     ) -> Result<(), FlushError> {
         let result = match &mut self.target {
-            OutputTarget::Ring(ring) => {
+            FileOrRing::Ring(ring) => {
                 ring.define(&blocks.definitions);
                 ring.define(notes);
                 if let Some(of) = of {
@@ -148,7 +148,7 @@ impl Output {
                 self.session.counts.kept.store(ring.kept_bytes(), Ordering::Relaxed);
                 Ok(())
             }
-            OutputTarget::File(_) => self.write_to_file(encoder, (blocks, notes), of),
+            FileOrRing::File(_) => self.write_to_file(encoder, (blocks, notes), of),
         };
         blocks.definitions.clear();
         blocks.events.clear();
@@ -163,7 +163,7 @@ impl Output {
         (blocks, notes): (&Encoded, &[u8]),
         of: Option<CountedEvents>,
     ) -> Result<(), FlushError> {
-        let OutputTarget::File(file) = &mut self.target else { return Ok(()) };
+        let FileOrRing::File(file) = &mut self.target else { return Ok(()) };
         let counts = &self.session.counts;
         let must_wait = self.retry_at.is_some_and(|at| Instant::now() < at);
         let written = if must_wait {
@@ -214,8 +214,8 @@ impl Output {
     /// Returns what threads had open before the first event in the ring, and the time of that event.
     pub(super) fn open_at_start(&self, now: u64) -> (Vec<OpenAtStart>, u64) {
         match &self.target {
-            OutputTarget::Ring(ring) => ring.open_at_start(now),
-            OutputTarget::File(_) => (Vec::new(), now),
+            FileOrRing::Ring(ring) => ring.open_at_start(now),
+            FileOrRing::File(_) => (Vec::new(), now),
         }
     }
 
@@ -229,7 +229,7 @@ impl Output {
         [before, after]: [&Encoded; 2],
         (count, residual_ns, reason): (u64, u64, EndReason),
     ) -> Result<PathBuf, FlushError> {
-        let OutputTarget::Ring(ring) = &mut self.target else { return Err(FlushError::NoRing) };
+        let FileOrRing::Ring(ring) = &mut self.target else { return Err(FlushError::NoRing) };
         let (mut head, mut tail) = ([&before.definitions[..], &after.definitions[..]].concat(), Vec::new());
         for (number, tid, name) in ring.threads() {
             encoder.thread(number, tid, name);
@@ -248,7 +248,7 @@ impl Output {
         }
         let others: u64 = self.session.counts.lost().values().sum();
         let lost = others + ring.overwritten().map_or(0, |overwritten| overwritten.count);
-        encoder.end(&End { events: ring.events() + count, lost, residual_ns, reason }, &mut tail);
+        encoder.end(&SectionEnd { events: ring.events() + count, lost, residual_ns, reason }, &mut tail);
         let (session, existing) = (&self.session, self.existing);
         let written = session
             .writer_state
@@ -262,7 +262,7 @@ impl Output {
 
     /// Gives the file its name, if it has none yet.
     pub(super) fn publish(&mut self, path: &Path) -> io::Result<()> {
-        if let OutputTarget::File(file) = &mut self.target
+        if let FileOrRing::File(file) = &mut self.target
             && self.session.written.path(path).is_none()
         {
             publish(&self.session, file, path, (self.existing, self.attempts))?;
@@ -272,7 +272,7 @@ impl Output {
 
     /// Counts the events that the ring dropped as lost, once the recording has stopped.
     pub(super) fn count_overwritten(&self) {
-        if let OutputTarget::Ring(ring) = &self.target
+        if let FileOrRing::Ring(ring) = &self.target
             && let Some(overwritten) = ring.overwritten()
         {
             self.session.counts.lose(LossReason::Ring, overwritten.count);
@@ -301,7 +301,11 @@ pub(super) const fn lost(reason: LossReason, thread: u32, counted: CountedEvents
     Lost { reason, count, thread, first_ticks, last_ticks }
 }
 
-fn create(session: &Session, config: &RecorderConfig, start: &[u8]) -> Result<(FileSink, PathBuf), StartError> {
+fn create(
+    session: &RecordingSession,
+    config: &RecorderConfig,
+    start: &[u8],
+) -> Result<(FileSink, PathBuf), StartError> {
     let path = &config.options.path;
     if !config.is_beside {
         let existing = Existing::from_overwrite(config.options.overwrite);
@@ -353,7 +357,7 @@ fn first_free<T>(
 
 /// Gives a file its name.
 fn publish(
-    session: &Session,
+    session: &RecordingSession,
     file: &mut FileSink,
     wanted: &Path,
     (existing, attempts): (Existing, u32),
@@ -365,7 +369,7 @@ fn publish(
 
 /// Writes a ring to the path, or to the file that this recording wrote for it before. Returns the length and the path.
 fn write_ring(
-    session: &Session,
+    session: &RecordingSession,
     ring: &Ring,
     wanted: &Path,
     around: [&[u8]; 2],

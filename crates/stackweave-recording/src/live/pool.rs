@@ -27,7 +27,7 @@ pub(super) enum PoolError {
 
 /// The chunks of one recording. They stay mapped as long as it lives.
 #[derive(Debug)]
-pub(super) struct Pool {
+pub(super) struct ChunkPool {
     free: AtomicU64,
     newest: AtomicPtr<Chunk>,
     made: AtomicUsize,
@@ -39,7 +39,7 @@ pub(super) struct Pool {
     waiting: AtomicU32,
 }
 
-impl Pool {
+impl ChunkPool {
     /// Returns a pool whose chunks may take this many bytes beyond one chunk for each lane.
     pub(super) const fn new(bytes: usize) -> Self {
         Self {
@@ -192,7 +192,7 @@ impl Pool {
     }
 }
 
-impl Drop for Pool {
+impl Drop for ChunkPool {
     fn drop(&mut self) {
         let mut chunk = *self.newest.get_mut();
         while !chunk.is_null() {
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn the_pool_has_its_limit_and_one_chunk_for_each_lane() {
-        let pool = Pool::new(2 * CHUNK);
+        let pool = ChunkPool::new(2 * CHUNK);
         pool.add_lane();
         let chunks = [pool.take(), pool.take(), pool.take()];
         assert!(chunks.iter().all(Result::is_ok));
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn no_chunk_belongs_to_two_threads() {
-        let pool = Pool::new(8 * CHUNK);
+        let pool = ChunkPool::new(8 * CHUNK);
         thread::scope(|scope| {
             for mark in 1..=4_usize {
                 let pool = &pool;

@@ -2,15 +2,20 @@
 
 use std::{env, fs, process};
 
-use super::options::Options;
+use super::options::RecorderOptions;
 use crate::clock::{Clock, ClockPoint};
-use crate::file::{RecordingMode, Start};
-use crate::origin::Origin;
+use crate::file::{ProcessStart, RecordingMode};
+use crate::origin::RecordingOrigin;
 
 const COMMAND_LINE: &str = "/proc/self/cmdline";
 
 /// Returns the Start of this process's recording.
-pub(super) fn start(options: &Options, clock: &Clock, first: &ClockPoint, forked_from: Option<u32>) -> Start {
+pub(super) fn start(
+    options: &RecorderOptions,
+    clock: &Clock,
+    first: &ClockPoint,
+    forked_from: Option<u32>,
+) -> ProcessStart {
     let executable = env::current_exe().map(|path| path.to_string_lossy().into_owned());
     let when_full = format!("{:?}", options.when_full).to_lowercase();
     let mut values = vec![
@@ -18,10 +23,10 @@ pub(super) fn start(options: &Options, clock: &Clock, first: &ClockPoint, forked
         ("when-full".to_owned(), when_full),
         ("flush-every-us".to_owned(), options.flush_every.as_micros().to_string()),
     ];
-    values.extend(options.run.map(|run| (Start::RUN.to_owned(), format!("{run:016x}"))));
+    values.extend(options.run.map(|run| (ProcessStart::RUN.to_owned(), format!("{run:016x}"))));
     values.extend(options.extra.iter().map(|(name, value)| (name.clone(), value.clone())));
-    let origin = Origin::here();
-    Start {
+    let origin = RecordingOrigin::here();
+    ProcessStart {
         pid: process::id(),
         parent_pid: std::os::unix::process::parent_id(),
         host: origin.host,
@@ -65,13 +70,13 @@ mod tests {
     #[test]
     fn a_start_describes_this_process() {
         let (clock, first) = Clock::start();
-        let mut options = Options::new("x.swv");
+        let mut options = RecorderOptions::new("x.swv");
         options.extra.insert("task".to_owned(), "test".to_owned());
         let start = start(&options, &clock, &first, Some(7));
         assert_eq!((start.pid, start.forked_from, start.mode), (process::id(), Some(7), RecordingMode::Whole));
         let arguments: Vec<String> = env::args().collect();
         assert_eq!(start.command_line, arguments);
-        assert!(Origin::here().has_made(&start) && start.ticks_per_second > 0);
+        assert!(RecordingOrigin::here().has_made(&start) && start.ticks_per_second > 0);
         assert!(start.options.contains(&("task".to_owned(), "test".to_owned())));
     }
 

@@ -14,21 +14,22 @@ use stackweave_core::{EventKind, FrameNames, RawFrame, StackId};
 use stackweave_store::StackTable;
 
 use super::chunk_start::{ChunkHook, ChunkHookSlot};
-use super::inner::{Inner, RECORDING_VARIABLE};
-use super::kinds::{self, FixedKind, KindNumber, KindRegistry};
+use super::error::{FlushError, StartError};
+use super::kind_registry::{self, FixedKind, KindNumber, KindRegistry};
 use super::known_threads::ThreadInfo;
 use super::lanes;
 use super::observer::{MakeObserver, Notes};
-use super::options::Options;
-use super::outcome::{FlushError, RecorderStats, StartError, Summary};
-use super::requests::Request;
+use super::options::RecorderOptions;
+use super::requests::WriterRequest;
 use super::session::RecorderConfig;
+use super::shared_recorder::{RECORDING_VARIABLE, SharedRecorder};
+use super::stats::{RecorderStats, Summary};
 
 /// A running recording. Clones refer to the same one; it stops when the last is dropped.
 ///
 /// After a fork, the child's handle refers to the child's recording, whose file is created at its first event.
 #[derive(Clone)]
-pub struct Recorder(Arc<Inner>);
+pub struct Recorder(Arc<SharedRecorder>);
 
 impl fmt::Debug for Recorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -39,7 +40,7 @@ impl fmt::Debug for Recorder {
 impl Recorder {
     /// Starts recording. `stacks` contains the stacks that events refer to; `names` resolves frames.
     pub fn start(
-        options: Options,
+        options: RecorderOptions,
         stacks: &'static StackTable,
         names: Arc<dyn FrameNames + Send + Sync>,
     ) -> Result<Self, StartError> {
@@ -48,7 +49,7 @@ impl Recorder {
 
     /// Does the same with an observer, which receives the events on the writer's thread.
     pub fn start_observed(
-        mut options: Options,
+        mut options: RecorderOptions,
         stacks: &'static StackTable,
         names: Arc<dyn FrameNames + Send + Sync>,
         observer: Option<MakeObserver>,
@@ -57,10 +58,11 @@ impl Recorder {
             .map_err(|error| StartError::File { path: options.path.clone(), error })?;
         options.run = options.run.or_else(|| Some(new_run()));
         let (kinds, chunk_hook) = (Arc::new(KindRegistry::new()), ChunkHookSlot::default());
-        Inner::begin(RecorderConfig { options, is_beside: false, stacks, names, kinds, chunk_hook, observer }).map(Self)
+        SharedRecorder::begin(RecorderConfig { options, is_beside: false, stacks, names, kinds, chunk_hook, observer })
+            .map(Self)
     }
 
-    /// Starts recording if a recording program started this one with [`Options::subprocesses`]. The file is beside that
+    /// Starts recording if a recording program started this one with [`RecorderOptions::subprocesses`]. The file is beside that
     /// program's.
     pub fn from_environment(
         stacks: &'static StackTable,
@@ -74,14 +76,21 @@ impl Recorder {
         stacks: &'static StackTable,
         names: Arc<dyn FrameNames + Send + Sync>,
         observer: Option<MakeObserver>,
-        change: impl FnOnce(&mut Options),
+        change: impl FnOnce(&mut RecorderOptions),
     ) -> Result<Option<Self>, StartError> {
-        let options = env::var_os(RECORDING_VARIABLE).and_then(|text| Options::from_environment(&text));
+        let options = env::var_os(RECORDING_VARIABLE).and_then(|text| RecorderOptions::from_environment(&text));
         let Some(mut options) = options else { return Ok(None) };
         change(&mut options);
         let (kinds, chunk_hook) = (Arc::new(KindRegistry::new()), ChunkHookSlot::default());
-        let begun =
-            Inner::begin(RecorderConfig { options, is_beside: true, stacks, names, kinds, chunk_hook, observer })?;
+        let begun = SharedRecorder::begin(RecorderConfig {
+            options,
+            is_beside: true,
+            stacks,
+            names,
+            kinds,
+            chunk_hook,
+            observer,
+        })?;
         Ok(Some(Self(begun)))
     }
 
@@ -157,7 +166,7 @@ impl Recorder {
     /// with bytes, or with a wrong number of words, are ignored.
     ///
     /// Allocates, and waits for the writer, so it must not be called by signal handlers. If that thread records meanwhile, the
-    /// order of its event and these is undefined. The memory of these events is not limited by [`Options::memory`].
+    /// order of its event and these is undefined. The memory of these events is not limited by [`RecorderOptions::memory`].
     pub fn record_for_thread<W: AsRef<[u64]>>(&self, tid: u32, events: &[(u64, KindNumber, W)]) {
         let mut words = Vec::with_capacity(3 * events.len());
         for (ticks, kind, fields) in events {
@@ -228,59 +237,59 @@ impl Recorder {
     /// Records the start of a span.
     #[inline]
     pub fn begin(&self, frame: RawFrame) {
-        self.record(kinds::BEGIN, &[frame.to_bits()]);
+        self.record(kind_registry::BEGIN, &[frame.to_bits()]);
     }
 
     /// Records the start of a span, with a stack.
     #[inline]
     pub fn begin_at(&self, frame: RawFrame, stack: Option<StackId>) {
-        self.record(kinds::BEGIN_AT, &[frame.to_bits(), word_of(stack)]);
+        self.record(kind_registry::BEGIN_AT, &[frame.to_bits(), word_of(stack)]);
     }
 
     /// Records the start of a span, with details as a JSON object.
     pub fn begin_with(&self, frame: RawFrame, stack: Option<StackId>, json: &[u8]) {
-        self.record_bytes(kinds::BEGIN_WITH, &[frame.to_bits(), word_of(stack)], json);
+        self.record_bytes(kind_registry::BEGIN_WITH, &[frame.to_bits(), word_of(stack)], json);
     }
 
     /// Records the end of this thread's innermost span.
     #[inline]
     pub fn end(&self) {
-        self.record(kinds::END, &[]);
+        self.record(kind_registry::END, &[]);
     }
 
     /// Records an instant.
     #[inline]
     pub fn instant(&self, frame: RawFrame, stack: Option<StackId>) {
-        self.record(kinds::INSTANT, &[frame.to_bits(), word_of(stack)]);
+        self.record(kind_registry::INSTANT, &[frame.to_bits(), word_of(stack)]);
     }
 
     /// Records an instant, with details as a JSON object.
     pub fn instant_with(&self, frame: RawFrame, stack: Option<StackId>, json: &[u8]) {
-        self.record_bytes(kinds::INSTANT_WITH, &[frame.to_bits(), word_of(stack)], json);
+        self.record_bytes(kind_registry::INSTANT_WITH, &[frame.to_bits(), word_of(stack)], json);
     }
 
     /// Records a value of a quantity.
     #[inline]
     pub fn counter(&self, frame: RawFrame, value: f64) {
-        self.record(kinds::COUNTER, &[frame.to_bits(), value.to_bits()]);
+        self.record(kind_registry::COUNTER, &[frame.to_bits(), value.to_bits()]);
     }
 
     /// Records a sampled stack with a weight.
     #[inline]
     pub fn sample(&self, stack: Option<StackId>, weight: i64) {
-        self.record(kinds::SAMPLE, &[word_of(stack), weight.cast_unsigned()]);
+        self.record(kind_registry::SAMPLE, &[word_of(stack), weight.cast_unsigned()]);
     }
 
     /// Records an allocation.
     #[inline]
     pub fn allocate(&self, address: u64, size: u64, stack: Option<StackId>) {
-        self.record(kinds::ALLOCATE, &[address, size, word_of(stack)]);
+        self.record(kind_registry::ALLOCATE, &[address, size, word_of(stack)]);
     }
 
     /// Records a free.
     #[inline]
     pub fn free(&self, address: u64) {
-        self.record(kinds::FREE, &[address]);
+        self.record(kind_registry::FREE, &[address]);
     }
 
     /// Calls `query` with the observer on the writer's thread, after the observer has received everything that was recorded before
@@ -342,7 +351,7 @@ impl Recorder {
     /// Sets the name of another thread, by thread id, if it has recorded anything.
     pub fn name_other_thread(&self, tid: u32, name: &str) {
         if let Some(session) = self.0.own_session() {
-            session.requests.push(Request::Name(tid, name.to_owned()));
+            session.requests.push(WriterRequest::Name(tid, name.to_owned()));
             session.doorbell.ring();
         }
     }
@@ -358,7 +367,7 @@ impl Recorder {
 
     /// Writes the events of a ring as a complete recording to `path`, or to the path of the options, and continues
     /// recording. Returns the path. A file that this recording wrote before is replaced once the new one is complete, and so is any
-    /// file with [`Options::overwrite`]; other files stay, and the name gets a number.
+    /// file with [`RecorderOptions::overwrite`]; other files stay, and the name gets a number.
     pub fn dump(&self, path: Option<&Path>) -> Result<PathBuf, FlushError> {
         let session = self.0.own_session().ok_or(FlushError::Stopped)?;
         if self.0.config.options.ring.is_none() {
@@ -366,17 +375,17 @@ impl Recorder {
         }
         self.0.flush(&session)?;
         let (reply, answer) = channel();
-        session.requests.push(Request::Dump(path.map(Path::to_owned), reply));
+        session.requests.push(WriterRequest::Dump(path.map(Path::to_owned), reply));
         session.doorbell.ring();
         answer.recv().unwrap_or(Err(FlushError::Stopped))
     }
 
-    /// Gives the file its name if that was deferred ([`Options::named_later`]); otherwise has no effect. An older file is replaced now,
+    /// Gives the file its name if that was deferred ([`RecorderOptions::named_later`]); otherwise has no effect. An older file is replaced now,
     /// if that is allowed. After an error the recording continues without a name.
     pub fn publish(&self) -> Result<(), StartError> {
         let Some(session) = self.0.own_session() else { return Ok(()) };
         let (reply, answer) = channel();
-        session.requests.push(Request::Publish(reply));
+        session.requests.push(WriterRequest::Publish(reply));
         session.doorbell.ring();
         let path = &self.0.config.options.path;
         answer.recv().unwrap_or(Ok(())).map_err(|error| StartError::File { path: path.clone(), error })

@@ -8,12 +8,12 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use super::error::FlushError;
 use super::guarded_observer::ObserverQuery;
-use super::outcome::FlushError;
 use crate::file::{EndReason, PendingNames, ResolvedNames};
 
 /// The writer replies by the sender, or drops it when it has ended, so that no thread waits forever.
-pub(super) enum Request {
+pub(super) enum WriterRequest {
     /// Write everything that was recorded. The reply has the names that only an interpreter can resolve, for the caller.
     Flush(Sender<(PendingNames, Result<(), FlushError>)>),
     /// Write resolved names.
@@ -33,7 +33,7 @@ pub(super) enum Request {
 }
 
 /// A queue of requests. `None`: the writer has ended.
-pub(super) struct RequestQueue(Mutex<Option<Vec<Request>>>);
+pub(super) struct RequestQueue(Mutex<Option<Vec<WriterRequest>>>);
 
 impl fmt::Debug for RequestQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -47,7 +47,7 @@ impl RequestQueue {
     }
 
     /// Adds a request. The caller must ring the doorbell afterwards.
-    pub(super) fn push(&self, request: Request) {
+    pub(super) fn push(&self, request: WriterRequest) {
         if let Some(requests) = self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
             requests.push(request);
         }
@@ -55,7 +55,7 @@ impl RequestQueue {
 
     /// Does the same for a process that exits, possibly in a signal handler that interrupted this very thread in
     /// [`RequestQueue::push`]: so it gives up after some attempts.
-    pub(super) fn try_push(&self, request: Request, attempts: u32) {
+    pub(super) fn try_push(&self, request: WriterRequest, attempts: u32) {
         for _ in 0..attempts {
             if let Ok(mut requests) = self.0.try_lock() {
                 if let Some(requests) = requests.as_mut() {
@@ -67,7 +67,7 @@ impl RequestQueue {
         }
     }
 
-    pub(super) fn take(&self) -> Vec<Request> {
+    pub(super) fn take(&self) -> Vec<WriterRequest> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(std::mem::take).unwrap_or_default()
     }
 

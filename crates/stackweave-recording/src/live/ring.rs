@@ -6,8 +6,8 @@ use std::path::Path;
 
 use stackweave_files::output::{Created, Existing, OutputFile};
 
+use super::loss_counter::CountedEvents;
 use super::options;
-use super::tally::CountedEvents;
 use crate::clock::ClockPoint;
 use crate::file::{LossReason, Nesting, OpenWord};
 use crate::read::OpenStack;
@@ -80,7 +80,7 @@ pub(super) struct OpenAtStart {
 
 impl Ring {
     /// Returns a ring with this start and this point.
-    pub(super) fn new(limits: options::Ring, ticks_per_second: u64, start: Vec<u8>, first: ClockPoint) -> Self {
+    pub(super) fn new(limits: options::RingLimits, ticks_per_second: u64, start: Vec<u8>, first: ClockPoint) -> Self {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -313,7 +313,7 @@ mod tests {
     use super::*;
 
     fn ring(bytes: Option<u64>, seconds: Option<f64>) -> Ring {
-        Ring::new(options::Ring { bytes, seconds }, 1_000, b"start".to_vec(), ClockPoint::default())
+        Ring::new(options::RingLimits { bytes, seconds }, 1_000, b"start".to_vec(), ClockPoint::default())
     }
 
     fn events(count: u64, first_ticks: u64, last_ticks: u64) -> CountedEvents {

@@ -15,21 +15,22 @@ use super::announcement::Announcement;
 use super::chunk::{Chunk, FullChunks};
 use super::chunk_start::{ChunkHook, ChunkHookSlot};
 use super::doorbells::{self, DoorbellSlot};
+use super::error::StartError;
 use super::fork;
 use super::fork_mark;
 use super::futex::Doorbell;
 use super::gaps;
 use super::guarded_observer::ObserverQuery;
-use super::kinds::KindRegistry;
+use super::kind_registry::KindRegistry;
 use super::known_threads::KnownThreads;
 use super::lane::Lane;
+use super::loss_counter::LossCounter;
 use super::never_block::must_not_block;
 use super::observer::{MakeObserver, Observer};
-use super::options::{Options, WhenFull};
-use super::outcome::{RecorderStats, StartError, Summary, WriterCounts};
-use super::pool::{Pool, PoolError};
-use super::requests::{Request, RequestQueue};
-use super::tally::Tally;
+use super::options::{RecorderOptions, WhenFull};
+use super::pool::{ChunkPool, PoolError};
+use super::requests::{RequestQueue, WriterRequest};
+use super::stats::{RecorderStats, Summary, WriterCounts};
 use super::writer;
 use super::writer_state::{WriterState, WriterStateCell, WriterWait};
 use super::written_files::WrittenFiles;
@@ -39,7 +40,7 @@ use crate::file::EndReason;
 /// The configuration of a recorder, which forked children share.
 #[derive(Clone)]
 pub(super) struct RecorderConfig {
-    pub(super) options: Options,
+    pub(super) options: RecorderOptions,
     /// Whether the file is beside the one of the options, with the process id in its name.
     pub(super) is_beside: bool,
     pub(super) stacks: &'static StackTable,
@@ -68,7 +69,7 @@ pub fn set_waiter(waiter: Waiter) {
 
 /// The state that recording threads share with the writer.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct RecordingSession {
     pub(super) generation: u64,
     pid: u32,
     pub(super) clock: Clock,
@@ -78,7 +79,7 @@ pub(super) struct Session {
     chunk_hook: ChunkHookSlot,
     /// Whether the file may lack events between others, so that buffers begin with the open spans.
     has_gaps: AtomicBool,
-    pub(super) pool: Pool,
+    pub(super) pool: ChunkPool,
     pub(super) full: FullChunks,
     pub(super) doorbell: &'static Doorbell,
     pub(super) doorbell_slot: &'static DoorbellSlot,
@@ -89,9 +90,9 @@ pub(super) struct Session {
     is_closed: AtomicBool,
     pub(super) counts: WriterCounts,
     /// Events of threads that could not create a lane.
-    pub(super) no_memory: Tally,
+    pub(super) no_memory: LossCounter,
     /// Events of signal handlers that interrupted the creation of a lane.
-    pub(super) interrupted: Tally,
+    pub(super) interrupted: LossCounter,
     pub(super) requests: RequestQueue,
     /// Set before the session is visible to other threads than its writer.
     pub(super) path: OnceLock<PathBuf>,
@@ -116,11 +117,11 @@ impl fmt::Debug for KeptObserver {
 
 // SAFETY: its pointers refer to lanes and chunks, which define who may access what; each is handed over with a release and an
 // acquire.
-unsafe impl Send for Session {}
+unsafe impl Send for RecordingSession {}
 // SAFETY: as above.
-unsafe impl Sync for Session {}
+unsafe impl Sync for RecordingSession {}
 
-impl Session {
+impl RecordingSession {
     /// Notes that events could not be written.
     pub(super) fn expect_gaps(&self) {
         self.has_gaps.store(true, Ordering::Relaxed);
@@ -145,7 +146,7 @@ impl Session {
             bypass_waiter: config.options.bypass_waiter,
             chunk_hook: config.chunk_hook.clone(),
             has_gaps: AtomicBool::new(config.options.when_full == WhenFull::Drop),
-            pool: Pool::new(config.options.memory),
+            pool: ChunkPool::new(config.options.memory),
             full: FullChunks::new(),
             doorbell: &slot.doorbell,
             doorbell_slot: slot,
@@ -155,8 +156,8 @@ impl Session {
             known_threads: KnownThreads::default(),
             is_closed: AtomicBool::new(false),
             counts: WriterCounts::new(),
-            no_memory: Tally::new(),
-            interrupted: Tally::new(),
+            no_memory: LossCounter::new(),
+            interrupted: LossCounter::new(),
             requests: RequestQueue::new(),
             path: OnceLock::new(),
             written: WrittenFiles::default(),
@@ -304,7 +305,7 @@ impl Session {
     /// Makes the writer run a query of the observer, and write its notes. Without a writer the query is dropped.
     pub(super) fn query_observer(&self, query: ObserverQuery) {
         let (reply, answer) = channel();
-        self.requests.push(Request::QueryObserver(query, reply));
+        self.requests.push(WriterRequest::QueryObserver(query, reply));
         self.doorbell.ring();
         let _ = answer.recv();
     }

@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 use std::{mem, ptr};
 
 use super::drain::Drain;
+use super::error::{FlushError, StartError};
 use super::lanes;
-use super::outcome::{FlushError, StartError};
-use super::output::Output;
+use super::output::RecordingOutput;
 use super::process;
-use super::requests::Request;
-use super::session::{RecorderConfig, Session};
+use super::requests::WriterRequest;
+use super::session::{RecorderConfig, RecordingSession};
 use super::termination;
 use super::writer_state::WriterState;
 use crate::file::{Encoder, EndReason};
@@ -25,7 +25,7 @@ const STACK: usize = 512 * 1024;
 
 /// Starts the writer, and waits until it has created the file.
 pub(super) fn spawn(
-    session: &Arc<Session>,
+    session: &Arc<RecordingSession>,
     config: &RecorderConfig,
     forked_from: Option<u32>,
 ) -> Result<JoinHandle<()>, StartError> {
@@ -85,7 +85,7 @@ fn without_signals<T>(spawn: impl FnOnce() -> T) -> T {
 }
 
 struct Writer {
-    session: Arc<Session>,
+    session: Arc<RecordingSession>,
     drain: Drain,
     path: PathBuf,
     dump_at_exit: bool,
@@ -93,7 +93,11 @@ struct Writer {
 }
 
 impl Writer {
-    fn begin(session: &Arc<Session>, config: &RecorderConfig, forked_from: Option<u32>) -> Result<Self, StartError> {
+    fn begin(
+        session: &Arc<RecordingSession>,
+        config: &RecorderConfig,
+        forked_from: Option<u32>,
+    ) -> Result<Self, StartError> {
         let start = process::start(&config.options, &session.clock, &session.first_point, forked_from);
         let (mut encoder, mut bytes) = (Encoder::new(config.stacks), Vec::new());
         encoder.start(&start, &mut bytes);
@@ -102,7 +106,7 @@ impl Writer {
         } else {
             encoder.enable_nesting();
         }
-        let (output, path) = Output::begin(session, config, (bytes, start.ticks_per_second))?;
+        let (output, path) = RecordingOutput::begin(session, config, (bytes, start.ticks_per_second))?;
         let _ = session.path.set(path.clone());
         Ok(Self {
             session: Arc::clone(session),
@@ -140,29 +144,29 @@ impl Writer {
             }
             for request in requests {
                 match request {
-                    Request::Flush(reply) => {
+                    WriterRequest::Flush(reply) => {
                         let _ = reply.send((self.drain.take_pending(), flushed.clone()));
                     }
-                    Request::WriteNames(resolved, reply) => {
+                    WriterRequest::WriteNames(resolved, reply) => {
                         flushed = self.drain.write_names(resolved);
                         let _ = reply.send(flushed.clone());
                     }
-                    Request::Name(tid, name) => self.drain.name(tid, name),
-                    Request::RecordFor(tid, words, reply) => {
+                    WriterRequest::Name(tid, name) => self.drain.name(tid, name),
+                    WriterRequest::RecordFor(tid, words, reply) => {
                         self.drain.record_for_thread(tid, &words);
                         let _ = reply.send(());
                     }
-                    Request::Dump(path, reply) => {
+                    WriterRequest::Dump(path, reply) => {
                         let _ = reply.send(self.dump(path));
                     }
-                    Request::Publish(reply) => {
+                    WriterRequest::Publish(reply) => {
                         let _ = reply.send(self.drain.publish(&self.path));
                     }
-                    Request::QueryObserver(query, reply) => {
+                    WriterRequest::QueryObserver(query, reply) => {
                         self.drain.query_observer(query);
                         let _ = reply.send(());
                     }
-                    Request::Stop(reason, reply) => {
+                    WriterRequest::Stop(reason, reply) => {
                         self.stop(reason);
                         let _ = reply.send(());
                         return;

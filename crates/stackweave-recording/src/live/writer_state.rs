@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use stackweave_core::{FrameNames, ModuleList, RawFrame, SourceLocation};
 
-use super::session::Session;
+use super::session::RecordingSession;
 
 /// The maximum wait while the writer queries the loader, which takes microseconds unless its lock is held.
 const QUERY_PATIENCE: Duration = Duration::from_millis(100);
@@ -92,7 +92,7 @@ impl WriterWait {
 /// The names of a process. They set the writer's state while it queries the loader.
 pub(super) struct WatchedNames {
     pub(super) names: Arc<dyn FrameNames + Send + Sync>,
-    pub(super) session: Arc<Session>,
+    pub(super) session: Arc<RecordingSession>,
 }
 
 impl FrameNames for WatchedNames {

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use super::scanner::{FilePart, Scanner};
 use super::source::{FileSource, RecordingSource};
-use crate::file::{BlockKind, Start};
+use crate::file::{BlockKind, ProcessStart};
 
 /// The maximum length of a Start, which no command line reaches.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// Returns the Start of a recording; `None` if the file is no recording, or can't be read.
-pub fn first_start(path: &Path) -> Option<Start> {
+pub fn first_start(path: &Path) -> Option<ProcessStart> {
     // Checked before it is opened, because opening a FIFO blocks.
     if !std::fs::metadata(path).is_ok_and(|found| found.is_file()) {
         return None;
@@ -23,5 +23,5 @@ pub fn first_start(path: &Path) -> Option<Start> {
         return None;
     }
     let mut scratch = Vec::new();
-    block.header.payload(scanner.stored(&block).ok()?, &mut scratch).and_then(Start::parse).ok()
+    block.header.payload(scanner.stored(&block).ok()?, &mut scratch).and_then(ProcessStart::parse).ok()
 }

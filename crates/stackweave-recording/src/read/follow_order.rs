@@ -20,7 +20,7 @@ use crate::file::{EventBuffer, RawEvent};
 pub struct FollowOrder {
     /// The number of blocks of the process that are in streams.
     taken: usize,
-    streams: Vec<Stream>,
+    streams: Vec<FollowedStream>,
     by_thread: HashMap<u32, usize>,
     /// The time of the next event of each stream with a block, except the current one.
     waiting: BinaryHeap<Reverse<(u64, usize)>>,
@@ -37,7 +37,7 @@ pub struct FollowOrder {
 
 /// The blocks of one thread.
 #[derive(Debug, Default)]
-struct Stream {
+struct FollowedStream {
     event_blocks: VecDeque<EventsBlock>,
     open: Option<OpenBlock>,
     /// Whether it is in the heap.
@@ -99,7 +99,7 @@ impl FollowOrder {
     fn take_in(&mut self, process: &ProcessRecording) {
         for events_block in &process.section().event_blocks[self.taken..] {
             let stream = *self.by_thread.entry(events_block.thread).or_insert_with(|| {
-                self.streams.push(Stream::default());
+                self.streams.push(FollowedStream::default());
                 self.streams.len() - 1
             });
             let time = process.timeline().nanoseconds(events_block.first_ticks);
@@ -130,7 +130,7 @@ impl FollowOrder {
 
     /// Returns the time of the next event of `stream`; a lower bound if its block is not open yet.
     fn next_time(&self, process: &ProcessRecording, stream: usize) -> Option<u64> {
-        let Stream { event_blocks, open, .. } = &self.streams[stream];
+        let FollowedStream { event_blocks, open, .. } = &self.streams[stream];
         let ticks = match open {
             Some(block) => block.ticks,
             None => event_blocks.front().map(|events_block| events_block.first_ticks),

@@ -9,8 +9,8 @@ use std::ops::Range;
 use super::missing::Missing;
 use super::scanner::{FilePart, ScannedBlock, Scanner};
 use super::source::RecordingSource;
-use crate::clock::{ClockPoint, Timeline};
-use crate::file::{BlockError, BlockKind, Dictionary, End, EventsHead, Lost, Start};
+use crate::clock::{ClockPoint, ClockTimeline};
+use crate::file::{BlockError, BlockKind, Dictionary, EventsHead, Lost, ProcessStart, SectionEnd};
 
 /// The position of a block of events, and the values in its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,10 +26,10 @@ pub(crate) struct EventsBlock {
 /// One process in a file.
 #[derive(Clone, Debug)]
 pub(crate) struct Section {
-    pub(crate) start: Start,
-    pub(crate) end: Option<End>,
+    pub(crate) start: ProcessStart,
+    pub(crate) end: Option<SectionEnd>,
     pub(crate) dictionary: Dictionary,
-    pub(crate) timeline: Timeline,
+    pub(crate) timeline: ClockTimeline,
     pub(crate) event_blocks: Vec<EventsBlock>,
     pub(crate) losses: Vec<Lost>,
     pub(crate) missing: Missing,
@@ -133,7 +133,7 @@ impl IndexBuilder {
     fn add_start(&mut self, scanner: &mut Scanner<'_>, block: &ScannedBlock) -> io::Result<()> {
         self.close();
         let payload = block.header.payload(scanner.stored(block)?, &mut self.scratch);
-        match payload.and_then(Start::parse) {
+        match payload.and_then(ProcessStart::parse) {
             Ok(start) => self.open = Some(OpenSection::new(start, block, self.index.bytes)),
             Err(_) => self.index.missing.orphans.add(block.range()),
         }
@@ -148,9 +148,9 @@ impl IndexBuilder {
 }
 
 impl OpenSection {
-    fn new(start: Start, block: &ScannedBlock, file_end: u64) -> Self {
+    fn new(start: ProcessStart, block: &ScannedBlock, file_end: u64) -> Self {
         let section = Section {
-            timeline: Timeline::new(&[], start.ticks_per_second, start.started_wall_ns),
+            timeline: ClockTimeline::new(&[], start.ticks_per_second, start.started_wall_ns),
             start,
             end: None,
             dictionary: Dictionary::default(),
@@ -168,12 +168,12 @@ impl OpenSection {
     /// Updates the derived values, so that the section can be read as far as it goes. It may grow afterwards.
     pub(super) fn settle(&mut self) {
         let Self { section, points } = self;
-        let Start { started_wall_ns, started_monotonic_ns, ticks_per_second, .. } = section.start;
+        let ProcessStart { started_wall_ns, started_monotonic_ns, ticks_per_second, .. } = section.start;
         let started =
             ClockPoint { ticks: 0, monotonic_ns: started_monotonic_ns, wall_ns: started_wall_ns, width_ns: 0 };
         let knows_start = points.is_empty() && started_monotonic_ns != 0;
         let points = if knows_start { core::slice::from_ref(&started) } else { points.as_slice() };
-        section.timeline = Timeline::new(points, ticks_per_second, started_wall_ns);
+        section.timeline = ClockTimeline::new(points, ticks_per_second, started_wall_ns);
         section.has_clock_points = !points.is_empty();
         section.missing.is_unclosed = section.end.is_none();
     }
@@ -200,7 +200,7 @@ impl OpenSection {
                 self.section.missing.add_lost(lost.reason, lost.count);
                 self.section.losses.push(lost);
             }
-            BlockKind::End => self.section.end = Some(End::parse(payload)?),
+            BlockKind::End => self.section.end = Some(SectionEnd::parse(payload)?),
             BlockKind::Start | BlockKind::Events | BlockKind::Other(_) => {}
         }
         Ok(())

@@ -262,9 +262,9 @@ mod tests {
 
     /// A stack with an explicit element for each unknown span.
     #[derive(Default)]
-    struct Model(Vec<Option<char>>);
+    struct StackModel(Vec<Option<char>>);
 
-    impl Model {
+    impl StackModel {
         fn known(&self) -> String {
             self.0.iter().flatten().collect()
         }
@@ -286,7 +286,7 @@ mod tests {
     fn it_agrees_with_a_plain_stack_with_unknown_spans() {
         for seed in 0..200 {
             let mut random = Random::new(seed);
-            let (mut stack, mut model) = (OpenStack::default(), Model::default());
+            let (mut stack, mut model) = (OpenStack::default(), StackModel::default());
             for step in 0..400 {
                 let span = char::from(b'a' + random.byte_below(3));
                 match random.below(5) {

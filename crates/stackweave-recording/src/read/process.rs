@@ -14,9 +14,9 @@ use super::scanner::{ScannedBlock, parse, read_stored};
 use super::source::RecordingSource;
 use super::time_axis::TimeAxis;
 use super::time_order::{TimeOrder, TimedEvent};
-use crate::clock::Timeline;
-use crate::file::{BlockError, BlockHeader, BlockKind, Dictionary, End, EventBuffer, Lost, Start};
-use crate::origin::Origin;
+use crate::clock::ClockTimeline;
+use crate::file::{BlockError, BlockHeader, BlockKind, Dictionary, EventBuffer, Lost, ProcessStart, SectionEnd};
+use crate::origin::RecordingOrigin;
 
 /// The recording of one process. Its events stay in the file until they are visited. Cheap to clone.
 #[derive(Clone)]
@@ -42,18 +42,18 @@ impl ProcessRecording {
     }
 
     /// Returns the description of the process.
-    pub fn start(&self) -> &Start {
+    pub fn start(&self) -> &ProcessStart {
         &self.section.start
     }
 
     /// Returns whether this user made it on this machine: its Start says so, and the user owns the file. The Start alone is no
     /// proof, because another user can write any content to a file.
-    pub fn is_made_by(&self, origin: &Origin) -> bool {
+    pub fn is_made_by(&self, origin: &RecordingOrigin) -> bool {
         self.source.owner() == Some(origin.uid) && origin.has_made(self.start())
     }
 
     /// Returns its end, if it has one.
-    pub fn end(&self) -> Option<&End> {
+    pub fn end(&self) -> Option<&SectionEnd> {
         self.section.end.as_ref()
     }
 
@@ -63,7 +63,7 @@ impl ProcessRecording {
     }
 
     /// Returns the conversion of its ticks to nanoseconds.
-    pub fn timeline(&self) -> &Timeline {
+    pub fn timeline(&self) -> &ClockTimeline {
         &self.section.timeline
     }
 

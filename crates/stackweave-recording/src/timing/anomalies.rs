@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counts of events that contradict each other. They do not stop the program, and the recording stays consistent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Anomalies {
+pub struct AnomalyCounts {
     /// Pops on threads without an open phase.
     pub unmatched_pops: u64,
     /// Phases that were open when an enclosing phase, or their thread, ended.
@@ -44,8 +44,8 @@ impl AnomalyCounters {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn read(&self) -> Anomalies {
-        Anomalies {
+    pub(crate) fn read(&self) -> AnomalyCounts {
+        AnomalyCounts {
             unmatched_pops: self.unmatched_pops.load(Ordering::Relaxed),
             left_open: self.left_open.load(Ordering::Relaxed),
             lost_tokens: self.lost_tokens.load(Ordering::Relaxed),

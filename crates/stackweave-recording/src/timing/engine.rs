@@ -11,7 +11,7 @@ use stackweave_core::{RawFrame, StackId};
 use stackweave_store::label;
 
 use crate::timing::anomalies::AnomalyCounters;
-use crate::timing::event_time::{EventTime, Now};
+use crate::timing::event_time::{Now, TimeSource};
 use crate::timing::open_phases::{OpenPhases, with_open_phases};
 use crate::timing::registered_kinds::TimingKinds;
 use crate::timing::token::{Outcome, Token};
@@ -22,7 +22,7 @@ pub(crate) const MAX_JSON_BYTES: usize = 60_000;
 
 /// The state that all threads share.
 #[derive(Debug)]
-pub(crate) struct Engine {
+pub(crate) struct TimingEngine {
     /// Unique in the process; never 0.
     pub(crate) key: u64,
     pub(crate) recorder: Recorder,
@@ -46,7 +46,7 @@ impl<'a> PhaseDetails<'a> {
     }
 }
 
-impl Engine {
+impl TimingEngine {
     pub(crate) fn new(recorder: Recorder) -> Option<Arc<Self>> {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let kinds = TimingKinds::register(&recorder)?;
@@ -56,7 +56,7 @@ impl Engine {
     }
 
     #[inline]
-    fn record_begin(&self, when: impl EventTime, frame: RawFrame, about: PhaseDetails<'_>) {
+    fn record_begin(&self, when: impl TimeSource, frame: RawFrame, about: PhaseDetails<'_>) {
         let (recorder, kinds, frame) = (&self.recorder, &self.kinds, frame.to_bits());
         match about {
             PhaseDetails::Nothing => when.record(recorder, kinds.begin, [frame]),
@@ -73,7 +73,7 @@ impl Engine {
     }
 
     #[inline]
-    fn record_end(&self, when: impl EventTime, outcome: Outcome, json: &[u8]) {
+    fn record_end(&self, when: impl TimeSource, outcome: Outcome, json: &[u8]) {
         let (recorder, kinds) = (&self.recorder, &self.kinds);
         match outcome {
             Outcome::Done if json.is_empty() => when.record(recorder, kinds.end, []),
@@ -84,7 +84,7 @@ impl Engine {
 
     /// Prepares an event: records the open phases again if the recording may have lost them.
     #[inline]
-    fn prepare(&self, open: &mut OpenPhases, when: impl EventTime) {
+    fn prepare(&self, open: &mut OpenPhases, when: impl TimeSource) {
         if let Some(given) = when.given() {
             open.given = Some(given);
         }
@@ -95,7 +95,7 @@ impl Engine {
 
     #[cold]
     #[inline(never)]
-    fn record_open_again(&self, open: &mut OpenPhases, when: impl EventTime) {
+    fn record_open_again(&self, open: &mut OpenPhases, when: impl TimeSource) {
         open.gaps = gap_count();
         let here = process::id();
         let is_new_file = open.process != here;
@@ -111,7 +111,7 @@ impl Engine {
     }
 
     /// Ends the innermost `count` phases as left open.
-    fn leave_open(&self, open: &mut OpenPhases, count: usize, when: impl EventTime) {
+    fn leave_open(&self, open: &mut OpenPhases, count: usize, when: impl TimeSource) {
         for _ in 0..count {
             open.pop();
             when.record(&self.recorder, self.kinds.end_left_open, []);
@@ -130,7 +130,7 @@ impl Engine {
         self.leave_open(open, count, moment);
     }
 
-    pub(crate) fn unmatched_pop(&self, when: impl EventTime, frame: Option<RawFrame>, stack: Option<StackId>) {
+    pub(crate) fn unmatched_pop(&self, when: impl TimeSource, frame: Option<RawFrame>, stack: Option<StackId>) {
         self.counters.unmatched_pop();
         let frame = frame.unwrap_or(self.unmatched).to_bits();
         let stack = stack.map_or(0, |stack| stack.get().into());
@@ -140,7 +140,12 @@ impl Engine {
 
 /// Begins a phase.
 #[inline]
-pub(crate) fn begin(engine: &Arc<Engine>, when: impl EventTime, frame: RawFrame, about: PhaseDetails<'_>) -> Token {
+pub(crate) fn begin(
+    engine: &Arc<TimingEngine>,
+    when: impl TimeSource,
+    frame: RawFrame,
+    about: PhaseDetails<'_>,
+) -> Token {
     let begun = with_open_phases(engine, |open| {
         engine.prepare(open, when);
         let token = open.push(frame);
@@ -152,7 +157,7 @@ pub(crate) fn begin(engine: &Arc<Engine>, when: impl EventTime, frame: RawFrame,
 
 /// Ends the innermost phase. Returns `false` if none is open.
 #[inline]
-pub(crate) fn end(engine: &Arc<Engine>, when: impl EventTime, outcome: Outcome, json: &[u8]) -> bool {
+pub(crate) fn end(engine: &Arc<TimingEngine>, when: impl TimeSource, outcome: Outcome, json: &[u8]) -> bool {
     let ended = with_open_phases(engine, |open| {
         engine.prepare(open, when);
         let is_open = open.pop();
@@ -167,8 +172,8 @@ pub(crate) fn end(engine: &Arc<Engine>, when: impl EventTime, outcome: Outcome, 
 
 /// Ends the phase with this token, and the phases inside it. Returns `false` if it is not open.
 pub(crate) fn close(
-    engine: &Arc<Engine>,
-    when: impl EventTime,
+    engine: &Arc<TimingEngine>,
+    when: impl TimeSource,
     token: Token,
     (outcome, json): (Outcome, &[u8]),
 ) -> bool {
@@ -194,7 +199,7 @@ pub(crate) fn close(
 }
 
 /// Records the open phases again if the recording may have lost them.
-pub(crate) fn catch_up(engine: &Arc<Engine>, when: impl EventTime) {
+pub(crate) fn catch_up(engine: &Arc<TimingEngine>, when: impl TimeSource) {
     with_open_phases(engine, |open| engine.prepare(open, when));
 }
 

@@ -8,7 +8,7 @@ use crate::{KindNumber, Recorder};
 /// The largest number of ticks that an event can have.
 const LAST_TICK: u64 = u64::MAX >> 8;
 
-pub(crate) trait EventTime: Copy {
+pub(crate) trait TimeSource: Copy {
     /// Returns one moment, for several events at the same time.
     fn moment(self, recorder: &Recorder) -> GivenTime;
 
@@ -35,7 +35,7 @@ impl GivenTime {
     }
 }
 
-impl EventTime for Now {
+impl TimeSource for Now {
     #[inline]
     fn moment(self, recorder: &Recorder) -> GivenTime {
         GivenTime(recorder.ticks_now())
@@ -57,7 +57,7 @@ impl EventTime for Now {
     }
 }
 
-impl EventTime for GivenTime {
+impl TimeSource for GivenTime {
     #[inline]
     fn moment(self, _: &Recorder) -> GivenTime {
         self

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use stackweave_core::{RawFrame, StackId};
 
-use crate::timing::engine::{self, Engine, PhaseDetails};
+use crate::timing::engine::{self, PhaseDetails, TimingEngine};
 use crate::timing::event_time::GivenTime;
 use crate::timing::token::{Outcome, Token};
 
 /// A [`Timing`](crate::timing::Timing) at one given time.
 #[derive(Clone, Copy, Debug)]
 pub struct TimingAt<'a> {
-    pub(crate) engine: &'a Arc<Engine>,
+    pub(crate) engine: &'a Arc<TimingEngine>,
     pub(crate) at: GivenTime,
 }
 

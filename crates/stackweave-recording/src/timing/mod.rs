@@ -49,7 +49,7 @@ mod recorder;
 mod registered_kinds;
 mod token;
 
-pub use anomalies::Anomalies;
+pub use anomalies::AnomalyCounts;
 pub use explicit_time::TimingAt;
 pub use recorder::Timing;
 pub use token::{Outcome, Token};

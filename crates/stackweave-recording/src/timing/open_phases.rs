@@ -14,7 +14,7 @@ use std::sync::{Arc, Weak};
 use stackweave_core::RawFrame;
 
 use crate::gap_count;
-use crate::timing::engine::Engine;
+use crate::timing::engine::TimingEngine;
 use crate::timing::event_time::GivenTime;
 use crate::timing::token::Token;
 
@@ -36,11 +36,11 @@ pub(crate) struct OpenPhases {
     pub(crate) process: u32,
     /// The last time that the program gave on this thread.
     pub(crate) given: Option<GivenTime>,
-    engine: Weak<Engine>,
+    engine: Weak<TimingEngine>,
 }
 
 impl OpenPhases {
-    fn new(engine: &Arc<Engine>) -> Self {
+    fn new(engine: &Arc<TimingEngine>) -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
         Self {
             key: engine.key,
@@ -100,7 +100,7 @@ impl Stacks {
     /// Makes the stack of this recording the current one. Drops the stacks of recordings that have ended.
     #[cold]
     #[inline(never)]
-    fn switch_to(&mut self, engine: &Arc<Engine>) {
+    fn switch_to(&mut self, engine: &Arc<TimingEngine>) {
         let found = self.others.iter_mut().find(|other| other.key == engine.key);
         if let Some(found) = found {
             return mem::swap(found, &mut self.current);
@@ -137,7 +137,7 @@ impl Drop for ThreadEnd {
 
 /// Calls `act` with the open phases of the thread in this recording. Returns `None` if it interrupts another such call.
 #[inline]
-pub(crate) fn with_open_phases<R>(engine: &Arc<Engine>, act: impl FnOnce(&mut OpenPhases) -> R) -> Option<R> {
+pub(crate) fn with_open_phases<R>(engine: &Arc<TimingEngine>, act: impl FnOnce(&mut OpenPhases) -> R) -> Option<R> {
     STACKS.with(|stacks| {
         let Ok(mut stacks) = stacks.try_borrow_mut() else {
             engine.counters.refused();
@@ -151,7 +151,7 @@ pub(crate) fn with_open_phases<R>(engine: &Arc<Engine>, act: impl FnOnce(&mut Op
 }
 
 /// Calls `read` with the frames of the open phases in this recording; with none if it interrupts a call of another recording.
-pub(crate) fn with_open_frames<R>(engine: &Arc<Engine>, read: impl FnOnce(&[RawFrame]) -> R) -> R {
+pub(crate) fn with_open_frames<R>(engine: &Arc<TimingEngine>, read: impl FnOnce(&[RawFrame]) -> R) -> R {
     STACKS.with(|stacks| {
         if let Ok(mut stacks) = stacks.try_borrow_mut()
             && stacks.current.key != engine.key

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use stackweave_core::{RawFrame, StackId};
 
 use crate::Recorder;
-use crate::timing::anomalies::Anomalies;
-use crate::timing::engine::{self, Engine, PhaseDetails};
+use crate::timing::anomalies::AnomalyCounts;
+use crate::timing::engine::{self, PhaseDetails, TimingEngine};
 use crate::timing::event_time::{GivenTime, Now};
 use crate::timing::explicit_time::TimingAt;
 use crate::timing::open_phases::with_open_frames;
@@ -24,13 +24,13 @@ use crate::timing::token::{Outcome, Token};
 /// Phases that are open when their thread ends are ended then, as left open. Where the recording lacks events, after a fork, a
 /// pause or a full buffer, the open phases are recorded again before the thread's next event.
 #[derive(Debug)]
-pub struct Timing(Arc<Engine>);
+pub struct Timing(Arc<TimingEngine>);
 
 impl Timing {
     /// Records phases to this recorder. Its options should have `timing` = `1` among the extras, which marks the recording as one
     /// of phases. Returns `None` if the recording has no numbers for kinds of events left.
     pub fn new(recorder: Recorder) -> Option<Self> {
-        Engine::new(recorder).map(Self)
+        TimingEngine::new(recorder).map(Self)
     }
 
     /// Returns the recorder of the phases.
@@ -120,7 +120,7 @@ impl Timing {
     }
 
     /// Returns the counts of mismatches so far, on all threads.
-    pub fn anomalies(&self) -> Anomalies {
+    pub fn anomalies(&self) -> AnomalyCounts {
         self.0.counters.read()
     }
 

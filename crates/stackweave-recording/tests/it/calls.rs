@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use stackweave_core::{BlobId, Call, CodeId, EventKind, Field, FieldType, RawFrame, RawFrameKind, Role};
 use stackweave_recording::file::{LossReason, RecordedFrame};
-use stackweave_recording::live::{ChunkStart, KindNumber, Options, Recorder, Ring, WhenFull};
+use stackweave_recording::live::{ChunkStart, KindNumber, Recorder, RecorderOptions, RingLimits, WhenFull};
 use stackweave_recording::read::{Ended, OpenStack};
 use stackweave_store::label;
 use stackweave_testkit::counting_allocator::requests;
@@ -52,7 +52,7 @@ fn frame_of(read: &ReadBack, number: u64) -> Option<RecordedFrame> {
 #[test]
 fn a_call_is_split_into_its_two_frames() {
     let folder = Folder::new();
-    let recorder = start(Options::new(folder.file("out.swv")));
+    let recorder = start(RecorderOptions::new(folder.file("out.swv")));
     let call = calls(&recorder, "call", &[]);
     let object = Field::new("object", FieldType::Address);
     let generator = calls(&recorder, "generator", &[object]);
@@ -101,7 +101,7 @@ fn a_call_is_split_into_its_two_frames() {
 #[test]
 fn a_kind_with_two_calls_is_rejected() {
     let folder = Folder::new();
-    let recorder = start(Options::new(folder.file("out.swv")));
+    let recorder = start(RecorderOptions::new(folder.file("out.swv")));
     let fields = vec![Field::new("one", FieldType::Call), Field::new("two", FieldType::Call)];
     assert_eq!(recorder.register(EventKind { name: "two".into(), role: Role::Begin, fields: fields.into() }), None);
 }
@@ -109,7 +109,7 @@ fn a_kind_with_two_calls_is_rejected() {
 #[test]
 fn events_keep_explicit_times_and_their_order() {
     let folder = Folder::new();
-    let recorder = start(Options::new(folder.file("out.swv")));
+    let recorder = start(RecorderOptions::new(folder.file("out.swv")));
     let mark = mark(&recorder);
     let first = recorder.ticks_now();
     recorder.record(mark, &[0, 0]);
@@ -132,9 +132,9 @@ fn events_keep_explicit_times_and_their_order() {
 #[test]
 fn events_for_another_thread_follow_its_own() {
     let folder = Folder::new();
-    for ring in [None, Some(Ring::default())] {
+    for ring in [None, Some(RingLimits::default())] {
         let path = folder.file(if ring.is_some() { "ring.swv" } else { "out.swv" });
-        let options = Options { ring, dump_at_exit: true, memory: 2 * CHUNK, ..Options::new(path) };
+        let options = RecorderOptions { ring, dump_at_exit: true, memory: 2 * CHUNK, ..RecorderOptions::new(path) };
         let recorder = start(options);
         let mark = mark(&recorder);
         let (arrived, proceed) = (Barrier::new(2), Barrier::new(2));
@@ -182,7 +182,7 @@ fn events_for_another_thread_follow_its_own() {
 #[test]
 fn events_can_be_recorded_for_a_thread_that_never_records() {
     let folder = Folder::new();
-    let recorder = start(Options::new(folder.file("out.swv")));
+    let recorder = start(RecorderOptions::new(folder.file("out.swv")));
     let mark = mark(&recorder);
     let (begun, done) = (Barrier::new(2), Barrier::new(2));
     let (sender, receiver) = channel();
@@ -244,9 +244,13 @@ fn a_ring_begins_with_the_open_spans() {
     let folder = Folder::new();
     for seed in 0..6 {
         let mut random = Random::new(seed);
-        let ring = Ring { bytes: Some(20_000 + 10_000 * seed), seconds: None };
+        let ring = RingLimits { bytes: Some(20_000 + 10_000 * seed), seconds: None };
         let path = folder.file(&format!("{seed}.swv"));
-        let recorder = start(Options { ring: Some(ring), flush_every: Duration::from_millis(1), ..Options::new(path) });
+        let recorder = start(RecorderOptions {
+            ring: Some(ring),
+            flush_every: Duration::from_millis(1),
+            ..RecorderOptions::new(path)
+        });
         recorder.set_chunk_hook(Some(|_| panic!("a ring calls no hook")));
         let call = calls(&recorder, "call", &[]);
         let names: Vec<RawFrame> = (0..8).map(|number| label(&format!("name {number}"), "", 0).unwrap()).collect();
@@ -328,7 +332,11 @@ static CALLED_AFTER_FAILURE: AtomicU64 = AtomicU64::new(0);
 fn buffers_begin_with_open_spans_after_a_failed_write() {
     let folder = Folder::new();
     let (path, reader) = pipe(&folder);
-    let recorder = start(Options { overwrite: true, flush_every: Duration::from_secs(3_600), ..Options::new(path) });
+    let recorder = start(RecorderOptions {
+        overwrite: true,
+        flush_every: Duration::from_secs(3_600),
+        ..RecorderOptions::new(path)
+    });
     recorder.set_chunk_hook(Some(|_| {
         CALLED_AFTER_FAILURE.fetch_add(1, Ordering::Relaxed);
     }));
@@ -347,7 +355,7 @@ fn buffers_begin_with_open_spans_after_a_failed_write() {
 #[test]
 fn each_buffer_begins_with_the_events_of_the_hook() {
     let folder = Folder::new();
-    let mut options = Options { memory: CHUNK, ..Options::new(folder.file("out.swv")) };
+    let mut options = RecorderOptions { memory: CHUNK, ..RecorderOptions::new(folder.file("out.swv")) };
     let recorder = start(options.clone());
     recorder.set_chunk_hook(Some(|_| panic!("nothing is missing")));
     let whole = mark(&recorder);

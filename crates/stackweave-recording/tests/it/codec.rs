@@ -2,7 +2,7 @@
 
 use stackweave_core::{CodeId, FrameKind, FrameNames, ModuleList, Position, RawFrame, SourceLocation};
 use stackweave_recording::events;
-use stackweave_recording::file::{BlockKind, Encoded, Encoder, End, EndReason};
+use stackweave_recording::file::{BlockKind, Encoded, Encoder, EndReason, SectionEnd};
 
 use crate::common::{
     EventTexts, Process, Random, blocks, describe_events, random_section, random_word, read, stack_table,
@@ -92,7 +92,7 @@ fn the_last_name_of_a_thread_is_written_before_the_end() {
     let threads = |file: &[u8]| read(file).unwrap().0.threads().map(|thread| thread.name.clone()).collect::<Vec<_>>();
     assert_eq!(threads(&file), ["late"]);
     encoder.thread(3, 33, "last");
-    encoder.end(&End { events: 0, lost: 0, residual_ns: 0, reason: EndReason::Stopped }, &mut file);
+    encoder.end(&SectionEnd { events: 0, lost: 0, residual_ns: 0, reason: EndReason::Stopped }, &mut file);
     assert_eq!(threads(&file), ["last"]);
     assert_eq!(blocks(&file).unwrap().last().map(|(header, _)| header.kind), Some(BlockKind::End));
 }

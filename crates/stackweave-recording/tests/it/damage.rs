@@ -4,8 +4,8 @@ use stackweave_core::{CodeId, RawFrame};
 use stackweave_recording::clock::ClockPoint;
 use stackweave_recording::events;
 use stackweave_recording::file::{
-    BlockError, BlockHeader, BlockKind, Dictionary, Encoded, Encoder, End, EventBuffer, EventsHead, Lost, MAX_PAYLOAD,
-    SYNC, Start, write_block,
+    BlockError, BlockHeader, BlockKind, Dictionary, Encoded, Encoder, EventBuffer, EventsHead, Lost, MAX_PAYLOAD,
+    ProcessStart, SYNC, SectionEnd, write_block,
 };
 use stackweave_testkit::scale;
 
@@ -75,8 +75,8 @@ fn any_payload_is_read_or_rejected() {
             BlockKind::Events => events.decode(&payload, &dictionary),
             BlockKind::Clock => ClockPoint::parse(&payload).map(drop),
             BlockKind::Lost => Lost::parse(&payload).map(drop),
-            BlockKind::End => End::parse(&payload).map(drop),
-            BlockKind::Start | BlockKind::Other(_) => Start::parse(&payload).map(drop),
+            BlockKind::End => SectionEnd::parse(&payload).map(drop),
+            BlockKind::Start | BlockKind::Other(_) => ProcessStart::parse(&payload).map(drop),
         };
         rejected += usize::from(result.is_err());
         assert_eq!(events.iter().count(), events.len(), "round {round}");

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use stackweave_recording::file::{EndReason, LossReason, RecordingMode};
-use stackweave_recording::live::{FlushError, Options, Ring, WhenFull, set_waiter};
+use stackweave_recording::live::{FlushError, RecorderOptions, RingLimits, WhenFull, set_waiter};
 use stackweave_testkit::child;
 use stackweave_testkit::folder::Folder;
 
@@ -53,7 +53,8 @@ fn threads_wait_for_a_slow_disk_if_no_event_may_be_lost() {
     static WAITED: AtomicU64 = AtomicU64::new(0);
     let folder = Folder::new();
     let (path, reader) = slow_pipe(&folder, 400_000);
-    let recorder = start(Options { memory: CHUNK, flush_every: SHORT, overwrite: true, ..Options::new(path) });
+    let recorder =
+        start(RecorderOptions { memory: CHUNK, flush_every: SHORT, overwrite: true, ..RecorderOptions::new(path) });
     set_waiter(|wait| {
         WAITED.fetch_add(1, Ordering::Relaxed);
         wait();
@@ -86,8 +87,9 @@ fn threads_wait_for_a_slow_disk_if_no_event_may_be_lost() {
 fn a_slow_disk_drops_events_if_allowed_and_counts_them() {
     let folder = Folder::new();
     let (path, reader) = slow_pipe(&folder, 200_000);
-    let options = Options { memory: CHUNK, when_full: WhenFull::Drop, overwrite: true, ..Options::new(path) };
-    let recorder = start(Options { flush_every: SHORT, ..options });
+    let options =
+        RecorderOptions { memory: CHUNK, when_full: WhenFull::Drop, overwrite: true, ..RecorderOptions::new(path) };
+    let recorder = start(RecorderOptions { flush_every: SHORT, ..options });
     let mark = mark(&recorder);
     thread::scope(|scope| {
         for producer in 0..2 {
@@ -114,8 +116,9 @@ fn a_slow_disk_drops_events_if_allowed_and_counts_them() {
 #[test]
 fn a_full_device_blocks_no_thread() {
     for when_full in [WhenFull::Block, WhenFull::Drop] {
-        let options = Options { memory: CHUNK, when_full, overwrite: true, ..Options::new("/dev/full") };
-        let recorder = start(Options { flush_every: SHORT, ..options });
+        let options =
+            RecorderOptions { memory: CHUNK, when_full, overwrite: true, ..RecorderOptions::new("/dev/full") };
+        let recorder = start(RecorderOptions { flush_every: SHORT, ..options });
         let mark = mark(&recorder);
         (0..100_000).for_each(|index| recorder.record(mark, &[0, index]));
         assert!(matches!(recorder.flush(), Err(FlushError::Write(_))));
@@ -130,7 +133,8 @@ fn a_full_device_blocks_no_thread() {
 fn a_pipe_without_a_reader_blocks_no_thread() {
     let folder = Folder::new();
     let (path, reader) = slow_pipe(&folder, 0);
-    let recorder = start(Options { memory: CHUNK, flush_every: SHORT, overwrite: true, ..Options::new(&path) });
+    let recorder =
+        start(RecorderOptions { memory: CHUNK, flush_every: SHORT, overwrite: true, ..RecorderOptions::new(&path) });
     let mark = mark(&recorder);
     recorder.record(mark, &[0, 0]);
     recorder.flush().unwrap();
@@ -142,7 +146,8 @@ fn a_pipe_without_a_reader_blocks_no_thread() {
         let path = path.clone();
         move || drop(File::open(path).unwrap())
     });
-    let recorder = start(Options { memory: CHUNK, flush_every: SHORT, overwrite: true, ..Options::new(&path) });
+    let recorder =
+        start(RecorderOptions { memory: CHUNK, flush_every: SHORT, overwrite: true, ..RecorderOptions::new(&path) });
     closes_at_once.join().unwrap();
     (0..100_000).for_each(|index| recorder.record(mark, &[0, index]));
     let summary = recorder.stop();
@@ -157,7 +162,7 @@ fn fill_the_disk(path: &Path) {
         // SAFETY: a valid limit.
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) }, 0);
     };
-    let recorder = start(Options { memory: CHUNK, flush_every: SHORT, ..Options::new(path) });
+    let recorder = start(RecorderOptions { memory: CHUNK, flush_every: SHORT, ..RecorderOptions::new(path) });
     let mark = mark(&recorder);
     let mut next = 0;
     let mut record = |count| {
@@ -209,8 +214,8 @@ fn a_full_disk_loses_whole_blocks_and_writing_is_retried() {
 fn a_ring_keeps_the_last_bytes_and_dumps_a_complete_recording() {
     let folder = Folder::new();
     let path = folder.file("out.swv");
-    let ring = Some(Ring { bytes: Some(300_000), seconds: None });
-    let recorder = start(Options { ring, flush_every: SHORT, ..Options::new(&path) });
+    let ring = Some(RingLimits { bytes: Some(300_000), seconds: None });
+    let recorder = start(RecorderOptions { ring, flush_every: SHORT, ..RecorderOptions::new(&path) });
     let mark = mark(&recorder);
     assert!(!path.exists());
     let mut last = 0;
@@ -240,8 +245,9 @@ fn a_ring_keeps_the_last_bytes_and_dumps_a_complete_recording() {
 fn a_ring_keeps_the_last_seconds_and_dumps_at_the_end_if_requested() {
     let folder = Folder::new();
     let path = folder.file("out.swv");
-    let ring = Some(Ring { bytes: None, seconds: Some(0.05) });
-    let recorder = start(Options { ring, flush_every: SHORT, dump_at_exit: true, ..Options::new(&path) });
+    let ring = Some(RingLimits { bytes: None, seconds: Some(0.05) });
+    let recorder =
+        start(RecorderOptions { ring, flush_every: SHORT, dump_at_exit: true, ..RecorderOptions::new(&path) });
     let mark = mark(&recorder);
     (0..1_000).for_each(|index| recorder.record(mark, &[0, index]));
     recorder.flush().unwrap();
@@ -259,7 +265,7 @@ fn a_ring_keeps_the_last_seconds_and_dumps_at_the_end_if_requested() {
 #[test]
 fn only_a_ring_can_be_dumped() {
     let folder = Folder::new();
-    let recorder = start(Options { dump_at_exit: true, ..Options::new(folder.file("out.swv")) });
+    let recorder = start(RecorderOptions { dump_at_exit: true, ..RecorderOptions::new(folder.file("out.swv")) });
     assert_eq!(recorder.dump(None), Err(FlushError::NoRing));
     assert!(ReadBack::whole(&recorder.stop().path).end.is_some());
 }

@@ -3,7 +3,7 @@
 use stackweave_core::{CodeId, EventKind, Field, FrameNames, ModuleList, Position, RawFrame, SourceLocation};
 use stackweave_recording::events::fields::{self, DeclaredField};
 use stackweave_recording::events::{self, DeclaredKind};
-use stackweave_recording::file::{Encoded, Encoder, End, EndReason, Start};
+use stackweave_recording::file::{Encoded, Encoder, EndReason, ProcessStart, SectionEnd};
 
 use crate::common::lines::lines;
 use crate::common::stack_table;
@@ -41,14 +41,17 @@ fn example() -> Vec<u8> {
     let frame = RawFrame::python(CodeId::new(1).unwrap(), 6, false).to_bits();
     let mut encoder = Encoder::new(stack_table());
     let mut file = Vec::new();
-    encoder.start(&Start { pid: 7, thread: 1, stackweave_version: "0.1.0".into(), ..Start::default() }, &mut file);
+    encoder.start(
+        &ProcessStart { pid: 7, thread: 1, stackweave_version: "0.1.0".into(), ..ProcessStart::default() },
+        &mut file,
+    );
     encoder.kind(&events::BEGIN).unwrap();
     encoder.kind(&events::END).unwrap();
     encoder.thread(1, 7, "main");
     let mut blocks = Encoded::default();
     encoder.events(1, &[100 << 8 | 1, frame, 350 << 8 | 2, 500 << 8 | 1, frame, 600 << 8 | 2], &Process, &mut blocks);
     file.extend([blocks.definitions, blocks.events].concat());
-    encoder.end(&End { events: 4, lost: 0, residual_ns: 0, reason: EndReason::Stopped }, &mut file);
+    encoder.end(&SectionEnd { events: 4, lost: 0, residual_ns: 0, reason: EndReason::Stopped }, &mut file);
     file
 }
 

@@ -8,7 +8,7 @@ use std::sync::RwLock;
 use std::thread;
 use std::time::Duration;
 
-use stackweave_recording::live::{KindNumber, Options, Recorder};
+use stackweave_recording::live::{KindNumber, Recorder, RecorderOptions};
 use stackweave_testkit::child;
 
 use crate::recorded::{ReadBack, mark, start};
@@ -66,7 +66,11 @@ fn memory_bytes() -> usize {
 
 fn record_in_destructors(folder: &Path, producers: std::ops::Range<u64>, records_before: bool) {
     let path = folder.join(format!("{}.swv", producers.start));
-    let recorder = start(Options { memory: 4 * CHUNK, flush_every: Duration::from_millis(2), ..Options::new(path) });
+    let recorder = start(RecorderOptions {
+        memory: 4 * CHUNK,
+        flush_every: Duration::from_millis(2),
+        ..RecorderOptions::new(path)
+    });
     let kind = mark(&recorder);
     *INTO.write().unwrap() = Some((recorder.clone(), kind));
     run_threads(producers.clone(), records_before.then_some((&recorder, kind)));
@@ -114,7 +118,7 @@ fn a_recording_that_stops_while_threads_end_leaks_nothing() {
 fn check_stops_while_threads_end(folder: &Path) {
     let mut before = 0;
     for round in 0..60_u64 {
-        let recorder = start(Options::new(folder.join(format!("{round}.swv"))));
+        let recorder = start(RecorderOptions::new(folder.join(format!("{round}.swv"))));
         let kind = mark(&recorder);
         *INTO.write().unwrap() = Some((recorder.clone(), kind));
         thread::scope(|scope| {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use stackweave_recording::clock::ClockSource;
 use stackweave_recording::events;
-use stackweave_recording::{Options, WhenFull, gap_count};
+use stackweave_recording::{RecorderOptions, WhenFull, gap_count};
 use stackweave_store::label;
 use stackweave_testkit::child;
 use stackweave_testkit::folder::Folder;
@@ -17,7 +17,8 @@ const LONG: usize = 70_000;
 #[test]
 fn a_tick_of_the_system_clock_is_a_nanosecond() {
     let folder = Folder::new();
-    let options = Options { clock: Some(ClockSource::Monotonic), ..Options::new(folder.file("out.swv")) };
+    let options =
+        RecorderOptions { clock: Some(ClockSource::Monotonic), ..RecorderOptions::new(folder.file("out.swv")) };
     let recorder = start(options);
     let (with, end) = (recorder.register(events::BEGIN_WITH).unwrap(), recorder.register(events::END).unwrap());
     let frame = label("phase", "phases.py", 3).unwrap().to_bits();
@@ -45,7 +46,7 @@ fn a_tick_of_the_system_clock_is_a_nanosecond() {
 #[test]
 fn the_best_clock_is_the_default() {
     let folder = Folder::new();
-    let summary = start(Options::new(folder.file("out.swv"))).stop();
+    let summary = start(RecorderOptions::new(folder.file("out.swv"))).stop();
     let best = stackweave_recording::clock::Clock::start().0.source();
     assert_eq!(ReadBack::whole(&summary.path).start.clock, best);
 }
@@ -57,7 +58,8 @@ fn a_pause_and_a_loss_are_gaps() {
 }
 
 fn check_gaps(folder: &Path) {
-    let options = Options { when_full: WhenFull::Drop, memory: 0, ..Options::new(folder.join("out.swv")) };
+    let options =
+        RecorderOptions { when_full: WhenFull::Drop, memory: 0, ..RecorderOptions::new(folder.join("out.swv")) };
     let recorder = start(options);
     recorder.end();
     let first = gap_count();

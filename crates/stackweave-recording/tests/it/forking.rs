@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use stackweave_core::NoNames;
 use stackweave_recording::file::EndReason;
-use stackweave_recording::live::{Options, Recorder, Summary};
+use stackweave_recording::live::{Recorder, RecorderOptions, Summary};
 use stackweave_recording::read::first_start;
 use stackweave_testkit::child::{self, in_own_process};
 
@@ -51,7 +51,7 @@ fn range(read: &ReadBack, producer: u64) -> (u64, u64) {
 #[test]
 fn a_child_and_its_child_have_separate_files() {
     let folder = in_own_process("forking::a_child_and_its_child_have_separate_files", |folder| {
-        let recorder = start(Options::new(folder.join("out.swv")));
+        let recorder = start(RecorderOptions::new(folder.join("out.swv")));
         let mark = mark(&recorder);
         let parent = std::process::id();
         (0..10).for_each(|index| recorder.record(mark, &[0, index]));
@@ -89,7 +89,7 @@ fn a_child_that_can_not_create_its_file_reports_it_and_its_parent_counts_it() {
         in_own_process("forking::a_child_that_can_not_create_its_file_reports_it_and_its_parent_counts_it", |folder| {
             let inner = folder.join("inner");
             std::fs::create_dir(&inner).unwrap();
-            let recorder = start(Options::new(inner.join("out.swv")));
+            let recorder = start(RecorderOptions::new(inner.join("out.swv")));
             let mark = mark(&recorder);
             recorder.record(mark, &[0, 0]);
             std::fs::rename(&inner, folder.join("moved")).unwrap();
@@ -127,7 +127,7 @@ fn a_child_that_can_not_create_its_file_reports_it_and_its_parent_counts_it() {
 #[test]
 fn a_child_that_records_nothing_creates_nothing_and_never_hangs() {
     let folder = in_own_process("forking::a_child_that_records_nothing_creates_nothing_and_never_hangs", |folder| {
-        let recorder = start(Options::new(folder.join("out.swv")));
+        let recorder = start(RecorderOptions::new(folder.join("out.swv")));
         let mark = mark(&recorder);
         recorder.record(mark, &[0, 0]);
         let children = [
@@ -157,7 +157,7 @@ fn a_child_that_records_nothing_creates_nothing_and_never_hangs() {
 #[test]
 fn children_are_not_recorded_if_not_requested() {
     let folder = in_own_process("forking::children_are_not_recorded_if_not_requested", |folder| {
-        let recorder = start(Options { follow_forks: false, ..Options::new(folder.join("out.swv")) });
+        let recorder = start(RecorderOptions { follow_forks: false, ..RecorderOptions::new(folder.join("out.swv")) });
         let mark = mark(&recorder);
         recorder.record(mark, &[0, 0]);
         wait_for(fork(|| {
@@ -174,10 +174,10 @@ fn children_are_not_recorded_if_not_requested() {
 fn forks_at_any_moment_are_harmless() {
     const FORKS: u32 = 60;
     let folder = in_own_process("forking::forks_at_any_moment_are_harmless", |folder| {
-        let options = Options {
+        let options = RecorderOptions {
             memory: 64 * 1024,
             flush_every: Duration::from_millis(1),
-            ..Options::new(folder.join("out.swv"))
+            ..RecorderOptions::new(folder.join("out.swv"))
         };
         let recorder = start(options);
         let mark = mark(&recorder);
@@ -232,7 +232,7 @@ fn forks_at_any_moment_are_harmless() {
 #[test]
 fn a_fork_without_handlers_is_detected() {
     let folder = in_own_process("forking::a_fork_without_handlers_is_detected", |folder| {
-        let recorder = start(Options { memory: 64 * 1024, ..Options::new(folder.join("out.swv")) });
+        let recorder = start(RecorderOptions { memory: 64 * 1024, ..RecorderOptions::new(folder.join("out.swv")) });
         let mark = mark(&recorder);
         recorder.record(mark, &[0, 0]);
         // SAFETY: forks without the C library, which calls no handlers then; the child needs none.
@@ -273,10 +273,10 @@ fn in_borrowed_memory(inside: &mut dyn FnMut()) {
 fn events_of_a_child_with_shared_memory_belong_to_its_parent() {
     let name = "forking::events_of_a_child_with_shared_memory_belong_to_its_parent";
     let folder = in_own_process(name, |folder| {
-        let options = Options {
+        let options = RecorderOptions {
             memory: 64 * 1024,
             flush_every: Duration::from_millis(2),
-            ..Options::new(folder.join("out.swv"))
+            ..RecorderOptions::new(folder.join("out.swv"))
         };
         let recorder = start(options);
         let mark = mark(&recorder);
@@ -304,8 +304,10 @@ fn events_of_a_child_with_shared_memory_belong_to_its_parent() {
 fn a_process_that_exits_without_stopping_ends_its_file() {
     let name = "forking::a_process_that_exits_without_stopping_ends_its_file";
     let folder = in_own_process(name, |folder| {
-        let recorder =
-            start(Options { flush_every: Duration::from_secs(3600), ..Options::new(folder.join("out.swv")) });
+        let recorder = start(RecorderOptions {
+            flush_every: Duration::from_secs(3600),
+            ..RecorderOptions::new(folder.join("out.swv"))
+        });
         let mark = mark(&recorder);
         (0..10).for_each(|index| recorder.record(mark, &[0, index]));
         std::mem::forget(recorder.clone());
@@ -343,12 +345,12 @@ fn a_started_program_records_beside_its_parent_if_both_request_it() {
             let mut command: Command = child::command(&child::own_executable(), NAME, "started");
             assert!(child::run(&mut command).status.success());
         };
-        let recorder = start(Options { subprocesses: true, ..Options::new(folder.join("out.swv")) });
+        let recorder = start(RecorderOptions { subprocesses: true, ..RecorderOptions::new(folder.join("out.swv")) });
         again();
         again();
         recorder.stop();
         again();
-        let separate = start(Options::new(folder.join("separate.swv")));
+        let separate = start(RecorderOptions::new(folder.join("separate.swv")));
         again();
         separate.stop();
     });

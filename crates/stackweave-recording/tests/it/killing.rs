@@ -8,7 +8,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use stackweave_recording::{Missing, Options, Recording};
+use stackweave_recording::{Missing, RecorderOptions, Recording};
 use stackweave_store::label;
 use stackweave_testkit::folder::Folder;
 use stackweave_testkit::random::Random;
@@ -27,7 +27,7 @@ fn value(producer: u64, index: u64) -> u64 {
 /// Records until it is killed, on several threads, some of which end, with a new name now and then.
 fn record_for_ever(path: &Path, round: usize) -> ! {
     let flush_every = Duration::from_micros(100 + (round as u64 * 37) % 1_000);
-    let recorder = start(Options { flush_every, memory: 256 * 1024, ..Options::new(path) });
+    let recorder = start(RecorderOptions { flush_every, memory: 256 * 1024, ..RecorderOptions::new(path) });
     let mark = mark(&recorder);
     let work = |producer: u64, count: u64| {
         for index in 0..count {

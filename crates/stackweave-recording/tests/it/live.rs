@@ -12,7 +12,7 @@ use stackweave_core::{FrameKind, NoNames};
 use stackweave_recording::clock::ClockSource;
 use stackweave_recording::events;
 use stackweave_recording::file::{EndReason, LossReason};
-use stackweave_recording::live::{FlushError, Options, Recorder, Summary};
+use stackweave_recording::live::{FlushError, Recorder, RecorderOptions, Summary};
 use stackweave_store::label;
 use stackweave_testkit::child;
 use stackweave_testkit::counting_allocator::requests;
@@ -46,7 +46,8 @@ fn assert_ended(read: &ReadBack, summary: &Summary) {
 fn every_event_of_every_thread_is_read_back_in_order() {
     let folder = Folder::new();
     // Few buffers, so that threads wait all the time.
-    let options = Options { memory: 3 * CHUNK, flush_every: SHORT, ..Options::new(folder.file("out.swv")) };
+    let options =
+        RecorderOptions { memory: 3 * CHUNK, flush_every: SHORT, ..RecorderOptions::new(folder.file("out.swv")) };
     let recorder = start(options);
     let mark = mark(&recorder);
     thread::scope(|scope| {
@@ -72,7 +73,7 @@ fn every_event_of_every_thread_is_read_back_in_order() {
 #[test]
 fn values_of_all_kinds_are_read_back() {
     let folder = Folder::new();
-    let recorder = start(Options::new(folder.file("out.swv")));
+    let recorder = start(RecorderOptions::new(folder.file("out.swv")));
     let frame = label("load", "train.py", 7).unwrap();
     let stack = STACKS.intern(&[frame, label("main", "", 0).unwrap()]);
     recorder.begin(frame);
@@ -110,7 +111,7 @@ fn values_of_all_kinds_are_read_back() {
 #[test]
 fn bytes_of_every_length_are_read_back_and_excessive_ones_are_counted() {
     let folder = Folder::new();
-    let recorder = start(Options::new(folder.file("out.swv")));
+    let recorder = start(RecorderOptions::new(folder.file("out.swv")));
     let frame = label("details", "", 0).unwrap();
     let mut random = Random::new(6);
     let mut inputs = Vec::new();
@@ -131,7 +132,11 @@ fn bytes_of_every_length_are_read_back_and_excessive_ones_are_counted() {
 #[test]
 fn short_threads_lose_no_events_and_leak_no_memory() {
     let folder = Folder::new();
-    let recorder = start(Options { memory: 4 * CHUNK, flush_every: SHORT, ..Options::new(folder.file("out.swv")) });
+    let recorder = start(RecorderOptions {
+        memory: 4 * CHUNK,
+        flush_every: SHORT,
+        ..RecorderOptions::new(folder.file("out.swv"))
+    });
     let mark = mark(&recorder);
     for round in 0..100_u64 {
         thread::scope(|scope| {
@@ -165,7 +170,7 @@ fn events_of_destructors_of_thread_locals_are_recorded() {
         static BEFORE: RefCell<Option<RecordsAtDrop>> = const { RefCell::new(None) };
     }
     let folder = Folder::new();
-    let recorder = start(Options::new(folder.file("out.swv")));
+    let recorder = start(RecorderOptions::new(folder.file("out.swv")));
     let kind = mark(&recorder);
     for (producer, records_before) in [(0, true), (1, false)] {
         let recorder = recorder.clone();
@@ -184,7 +189,8 @@ fn events_of_destructors_of_thread_locals_are_recorded() {
 #[test]
 fn a_flush_writes_everything_while_recording_continues() {
     let folder = Folder::new();
-    let recorder = start(Options { flush_every: Duration::MAX, ..Options::new(folder.file("out.swv")) });
+    let recorder =
+        start(RecorderOptions { flush_every: Duration::MAX, ..RecorderOptions::new(folder.file("out.swv")) });
     let mark = mark(&recorder);
     for index in 0..50 {
         recorder.record(mark, &[1, index]);
@@ -204,7 +210,8 @@ fn a_flush_writes_everything_while_recording_continues() {
 #[test]
 fn simultaneous_recorders_get_separate_events() {
     let folder = Folder::new();
-    let recorders: Vec<_> = (0..3).map(|number| start(Options::new(folder.file(&format!("{number}.swv"))))).collect();
+    let recorders: Vec<_> =
+        (0..3).map(|number| start(RecorderOptions::new(folder.file(&format!("{number}.swv"))))).collect();
     let marks: Vec<_> = recorders.iter().map(mark).collect();
     thread::scope(|scope| {
         for producer in 0..3_u64 {
@@ -234,7 +241,7 @@ fn simultaneous_recorders_get_separate_events() {
 #[test]
 fn a_paused_recorder_records_nothing() {
     let folder = Folder::new();
-    let recorder = start(Options::new(folder.file("out.swv")));
+    let recorder = start(RecorderOptions::new(folder.file("out.swv")));
     let mark = mark(&recorder);
     for round in 0..4 {
         recorder.record(mark, &[1, round]);
@@ -255,7 +262,8 @@ fn recorders_start_and_stop_while_threads_record() {
     let is_over = AtomicBool::new(false);
     let mut random = Random::new(11);
     for round in 0..20 {
-        let recorder = start(Options { flush_every: SHORT, ..Options::new(folder.file(&format!("{round}.swv"))) });
+        let recorder =
+            start(RecorderOptions { flush_every: SHORT, ..RecorderOptions::new(folder.file(&format!("{round}.swv"))) });
         is_over.store(false, Ordering::Relaxed);
         let begun = Barrier::new(4);
         thread::scope(|scope| {
@@ -287,7 +295,7 @@ fn recorders_start_and_stop_while_threads_record() {
 fn dropping_the_last_handle_ends_the_file() {
     let folder = Folder::new();
     let path = folder.file("out.swv");
-    let recorder = start(Options::new(&path));
+    let recorder = start(RecorderOptions::new(&path));
     let other = recorder.clone();
     let kind = mark(&recorder);
     recorder.record(kind, &[1, 0]);
@@ -296,7 +304,7 @@ fn dropping_the_last_handle_ends_the_file() {
     drop(other);
     let read = ReadBack::whole(&path);
     assert_eq!((read.marks()[&1].len(), read.end.map(|end| end.events)), (2, Some(2)));
-    let again = start(Options { overwrite: true, ..Options::new(&path) });
+    let again = start(RecorderOptions { overwrite: true, ..RecorderOptions::new(&path) });
     again.record(mark(&again), &[1, 7]);
     drop(again);
     assert_eq!(ReadBack::whole(&path).marks()[&1], [7], "the same thread records to the next recording");
@@ -305,7 +313,7 @@ fn dropping_the_last_handle_ends_the_file() {
 #[test]
 fn a_signal_handler_may_record() {
     let folder = Folder::new();
-    let recorder = start(Options { flush_every: SHORT, ..Options::new(folder.file("out.swv")) });
+    let recorder = start(RecorderOptions { flush_every: SHORT, ..RecorderOptions::new(folder.file("out.swv")) });
     let mark = mark(&recorder);
     let handled = AtomicU64::new(0);
     let mut inside = |_: *mut std::ffi::c_void| {
@@ -335,7 +343,7 @@ fn a_signal_handler_may_record() {
 #[test]
 fn a_warm_thread_neither_allocates_nor_frees() {
     let folder = Folder::new();
-    let recorder = start(Options { memory: 3 * CHUNK, ..Options::new(folder.file("out.swv")) });
+    let recorder = start(RecorderOptions { memory: 3 * CHUNK, ..RecorderOptions::new(folder.file("out.swv")) });
     let mark = mark(&recorder);
     recorder.record(mark, &[0, 0]);
     let frame = label("work", "", 0).unwrap();
@@ -351,7 +359,7 @@ fn a_warm_thread_neither_allocates_nor_frees() {
 #[test]
 fn threads_can_be_named_late_and_by_other_threads() {
     let folder = Folder::new();
-    let recorder = start(Options::new(folder.file("out.swv")));
+    let recorder = start(RecorderOptions::new(folder.file("out.swv")));
     let (begun, over) = (Barrier::new(2), Barrier::new(2));
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -379,7 +387,7 @@ fn check_clocks(folder: &Path) {
     for (number, variable) in ["monotonic", "tsc"].into_iter().enumerate() {
         // SAFETY: no other thread of this process reads the environment.
         unsafe { std::env::set_var("STACKWEAVE_CLOCK", variable) };
-        let recorder = start(Options::new(folder.join(format!("{number}.swv"))));
+        let recorder = start(RecorderOptions::new(folder.join(format!("{number}.swv"))));
         recorder.free(1);
         thread::sleep(Duration::from_millis(20));
         recorder.free(2);
@@ -400,11 +408,11 @@ fn a_failed_start_is_reported_in_one_sentence() {
     fs::write(&path, "precious").unwrap();
     let refuse = |options| Recorder::start(options, &STACKS, Arc::new(NoNames)).unwrap_err().to_string();
     let shown = path.display();
-    assert_eq!(refuse(Options::new(&path)), format!("cannot record to {shown}: the file exists already"));
+    assert_eq!(refuse(RecorderOptions::new(&path)), format!("cannot record to {shown}: the file exists already"));
     let missing = folder.file("no/such/out.swv");
     let shown = missing.display();
-    assert_eq!(refuse(Options::new(&missing)), format!("cannot record to {shown}: its folder does not exist"));
-    let ring = Some(stackweave_recording::live::Ring::default());
-    assert!(refuse(Options { ring, ..Options::new(&path) }).ends_with("the file exists already"));
+    assert_eq!(refuse(RecorderOptions::new(&missing)), format!("cannot record to {shown}: its folder does not exist"));
+    let ring = Some(stackweave_recording::live::RingLimits::default());
+    assert!(refuse(RecorderOptions { ring, ..RecorderOptions::new(&path) }).ends_with("the file exists already"));
     assert_eq!(fs::read(&path).unwrap(), b"precious");
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use stackweave_core::{EventKind, Field, FieldType, NoNames, Role};
 use stackweave_recording::events;
 use stackweave_recording::live::{
-    KindNumber, NeverBlock, Options, Recorder, Ring, Summary, never_block_while, set_waiter,
+    KindNumber, NeverBlock, Recorder, RecorderOptions, RingLimits, Summary, never_block_while, set_waiter,
 };
 use stackweave_recording::{MakeObserver, Notes, Observer};
 use stackweave_testkit::child;
@@ -34,7 +34,8 @@ fn step(recorder: &Recorder) -> KindNumber {
 fn every_event_is_received_once_and_before_it_is_settled() {
     let folder = Folder::new();
     // Few buffers, so that chunks are handed over all the time.
-    let options = Options { memory: 3 * CHUNK, flush_every: SHORT, ..Options::new(folder.file("out.swv")) };
+    let options =
+        RecorderOptions { memory: 3 * CHUNK, flush_every: SHORT, ..RecorderOptions::new(folder.file("out.swv")) };
     let (recorder, received) = start_checked(options);
     let kind = step(&recorder).fixed::<3>().unwrap();
     thread::scope(|scope| {
@@ -63,7 +64,8 @@ fn every_event_is_received_once_and_before_it_is_settled() {
 fn events_of_a_slow_thread_are_received_at_the_requested_interval() {
     let folder = Folder::new();
     let never = Duration::from_secs(3600);
-    let (recorder, received) = start_checked(Options { flush_every: never, ..Options::new(folder.file("out.swv")) });
+    let (recorder, received) =
+        start_checked(RecorderOptions { flush_every: never, ..RecorderOptions::new(folder.file("out.swv")) });
     let kind = step(&recorder);
     recorder.record(kind, &[0, 0, 0]);
     while received.lock().unwrap().events == 0 {
@@ -82,7 +84,7 @@ fn events_of_a_slow_thread_are_received_at_the_requested_interval() {
 #[test]
 fn a_query_sees_all_events_recorded_before_it() {
     let folder = Folder::new();
-    let (recorder, _) = start_checked(Options::new(folder.file("out.swv")));
+    let (recorder, _) = start_checked(RecorderOptions::new(folder.file("out.swv")));
     let kind = step(&recorder);
     for index in 0..200 {
         recorder.record(kind, &[3, index, 0]);
@@ -95,7 +97,7 @@ fn a_query_sees_all_events_recorded_before_it() {
     assert_eq!(last_of(&recorder, 3), Some(200), "the observer still exists");
     assert_eq!(recorder.query_observer_with_notes(|_, _| ()), None, "the file is closed");
     drop(recorder);
-    let plain = crate::recorded::start(Options::new(folder.file("plain.swv")));
+    let plain = crate::recorded::start(RecorderOptions::new(folder.file("plain.swv")));
     assert_eq!(plain.query_observer(|_| ()), None);
     plain.stop();
     assert_eq!(plain.query_observer(|_| ()), None);
@@ -121,7 +123,7 @@ fn the_observer_is_dropped_with_the_recorder_although_threads_have_lanes() {
         let alive = Arc::downgrade(&alive);
         Arc::new(move || Box::new(ReferenceObserver(alive.upgrade().unwrap())))
     };
-    let options = Options::new(folder.file("out.swv"));
+    let options = RecorderOptions::new(folder.file("out.swv"));
     let recorder = Recorder::start_observed(options, &STACKS, Arc::new(NoNames), Some(make)).unwrap();
     recorder.record(mark(&recorder), &[0, 0]);
     recorder.stop();
@@ -133,7 +135,7 @@ fn the_observer_is_dropped_with_the_recorder_although_threads_have_lanes() {
 #[test]
 fn notes_are_events_of_a_separate_thread() {
     let folder = Folder::new();
-    let (recorder, received) = start_checked(Options::new(folder.file("out.swv")));
+    let (recorder, received) = start_checked(RecorderOptions::new(folder.file("out.swv")));
     let (kind, note) = (step(&recorder), mark(&recorder));
     received.lock().unwrap().note_at_end = Some(note);
     recorder.record(kind, &[0, 0, 0]);
@@ -161,7 +163,7 @@ fn notes_are_events_of_a_separate_thread() {
 #[test]
 fn observer_only_kinds_are_received_and_not_written() {
     let folder = Folder::new();
-    let (recorder, received) = start_checked(Options::new(folder.file("out.swv")));
+    let (recorder, received) = start_checked(RecorderOptions::new(folder.file("out.swv")));
     let field = |name| Field::new(name, FieldType::Unsigned);
     let fields = vec![field("producer"), field("index"), field("before")];
     let kind = EventKind { name: "step".into(), role: Role::Instant, fields: fields.into() };
@@ -218,7 +220,8 @@ fn a_failing_observer_does_not_end_the_recording() {
             assert!(call != "make", "a test of failures");
             Box::new(FailingObserver(call))
         });
-        let options = Options { flush_every: SHORT, ..Options::new(folder.file(&format!("{call}.swv"))) };
+        let options =
+            RecorderOptions { flush_every: SHORT, ..RecorderOptions::new(folder.file(&format!("{call}.swv"))) };
         let recorder = Recorder::start_observed(options, &STACKS, Arc::new(NoNames), Some(make)).unwrap();
         let mark = mark(&recorder);
         (0..MANY).for_each(|index| recorder.record(mark, &[0, index]));
@@ -233,8 +236,13 @@ fn a_failing_observer_does_not_end_the_recording() {
 #[test]
 fn a_rings_observer_receives_everything_and_dumps_end_with_its_notes() {
     let folder = Folder::new();
-    let ring = Some(Ring { bytes: Some(20_000), seconds: None });
-    let options = Options { ring, dump_at_exit: true, flush_every: SHORT, ..Options::new(folder.file("out.swv")) };
+    let ring = Some(RingLimits { bytes: Some(20_000), seconds: None });
+    let options = RecorderOptions {
+        ring,
+        dump_at_exit: true,
+        flush_every: SHORT,
+        ..RecorderOptions::new(folder.file("out.swv"))
+    };
     let (recorder, received) = start_checked(options);
     let (kind, note) = (step(&recorder), mark(&recorder));
     received.lock().unwrap().note_at_dump = Some(note);
@@ -264,7 +272,7 @@ fn a_forked_child_has_a_separate_observer() {
         return;
     }
     let path = std::path::PathBuf::from(child::role().unwrap()).join("out.swv");
-    let (recorder, _) = start_checked(Options::new(path));
+    let (recorder, _) = start_checked(RecorderOptions::new(path));
     let kind = step(&recorder);
     (0..10).for_each(|index| recorder.record(kind, &[0, index, 0]));
     assert_eq!(last_of(&recorder, 0), Some(9));
@@ -306,7 +314,8 @@ fn bypass_waiter_waits_without_the_waiter() {
     let folder = Folder::new();
     for bypass_waiter in [true, false] {
         let path = folder.file(&format!("{bypass_waiter}.swv"));
-        let (recorder, received) = start_checked(Options { memory: CHUNK, bypass_waiter, ..Options::new(path) });
+        let (recorder, received) =
+            start_checked(RecorderOptions { memory: CHUNK, bypass_waiter, ..RecorderOptions::new(path) });
         received.lock().unwrap().delay = Duration::from_millis(3);
         let kind = step(&recorder);
         (0..MANY).for_each(|index| recorder.record(kind, &[0, index, 0]));
@@ -344,7 +353,7 @@ fn record_without_waiting(folder: &Path) {
         let (gate, received) = (Arc::clone(&gate), Arc::clone(&received));
         Arc::new(move || Box::new(GatedObserver(Arc::clone(&gate), Arc::clone(&received))))
     };
-    let options = Options { memory: CHUNK, ..Options::new(folder.join("out.swv")) };
+    let options = RecorderOptions { memory: CHUNK, ..RecorderOptions::new(folder.join("out.swv")) };
     let recorder = Recorder::start_observed(options, &STACKS, Arc::new(NoNames), Some(make)).unwrap();
     let mark = mark(&recorder);
     let closed = gate.lock().unwrap();
@@ -377,7 +386,7 @@ fn record_without_waiting(folder: &Path) {
 fn guarantees_hold_for_many_short_threads() {
     let folder = Folder::new();
     let received: Arc<Mutex<Received>> = Arc::default();
-    let options = Options { flush_every: SHORT, ..Options::new(folder.file("out.swv")) };
+    let options = RecorderOptions { flush_every: SHORT, ..RecorderOptions::new(folder.file("out.swv")) };
     let recorder =
         Recorder::start_observed(options, &STACKS, Arc::new(NoNames), Some(make_checking_observer(&received))).unwrap();
     let kind = step(&recorder);
@@ -432,7 +441,7 @@ impl Observer for KindObserver {
 fn every_kind_is_received_once_and_before_its_events() {
     let folder = Folder::new();
     let make: MakeObserver = Arc::new(|| Box::new(KindObserver::default()));
-    let options = Options { flush_every: SHORT, ..Options::new(folder.file("out.swv")) };
+    let options = RecorderOptions { flush_every: SHORT, ..RecorderOptions::new(folder.file("out.swv")) };
     let recorder = Recorder::start_observed(options, &STACKS, Arc::new(NoNames), Some(make)).unwrap();
     let named = |name: String| EventKind { name: name.into(), role: Role::Instant, fields: vec![].into() };
     let received_by = |recorder: &Recorder| {

@@ -6,19 +6,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stackweave_core::NoNames;
-use stackweave_recording::live::{Options, Recorder, Ring};
+use stackweave_recording::live::{Recorder, RecorderOptions, RingLimits};
 use stackweave_recording::read::first_start;
 use stackweave_testkit::folder::Folder;
 
 use crate::recorded::{ReadBack, STACKS, mark, start};
 
-fn later(path: &Path) -> Options {
-    Options { overwrite: true, named_later: true, ..Options::new(path) }
+fn later(path: &Path) -> RecorderOptions {
+    RecorderOptions { overwrite: true, named_later: true, ..RecorderOptions::new(path) }
 }
 
-fn ring(path: &Path) -> Options {
-    let limits = Ring { bytes: Some(1 << 20), seconds: None };
-    Options { ring: Some(limits), dump_at_exit: true, ..Options::new(path) }
+fn ring(path: &Path) -> RecorderOptions {
+    let limits = RingLimits { bytes: Some(1 << 20), seconds: None };
+    RecorderOptions { ring: Some(limits), dump_at_exit: true, ..RecorderOptions::new(path) }
 }
 
 fn marks_in(path: &Path) -> Vec<u64> {
@@ -30,7 +30,7 @@ fn the_old_recording_stays_until_the_new_one_is_published() {
     let folder = Folder::new();
     let path = folder.file("out.swv");
     let of_run = |recorder: &Recorder, producer: u64| recorder.record(mark(recorder), &[producer, 0]);
-    let first = start(Options::new(&path));
+    let first = start(RecorderOptions::new(&path));
     of_run(&first, 1);
     first.stop();
     let second = start(later(&path));
@@ -55,7 +55,7 @@ fn a_failed_start_keeps_the_old_recording() {
     let path = folder.file("out.swv");
     fs::create_dir(&path).unwrap();
     fs::write(path.join("kept"), "").unwrap();
-    let options = Options { overwrite: true, ..Options::new(&path) };
+    let options = RecorderOptions { overwrite: true, ..RecorderOptions::new(&path) };
     let error = Recorder::start(options, &STACKS, Arc::new(NoNames)).unwrap_err().to_string();
     assert!(error.contains("it is a folder"), "{error}");
     assert!(path.join("kept").exists());
@@ -65,7 +65,7 @@ fn a_failed_start_keeps_the_old_recording() {
 fn a_name_that_was_taken_meanwhile_is_not_replaced() {
     let folder = Folder::new();
     let path = folder.file("out.swv");
-    let recorder = start(Options { overwrite: false, ..later(&path) });
+    let recorder = start(RecorderOptions { overwrite: false, ..later(&path) });
     fs::write(&path, "foreign").unwrap();
     let error = recorder.publish().unwrap_err().to_string();
     assert!(error.contains("the file exists already"), "{error}");
@@ -77,13 +77,13 @@ fn a_name_that_was_taken_meanwhile_is_not_replaced() {
 fn only_its_own_file_is_discarded() {
     let folder = Folder::new();
     let path = folder.file("out.swv");
-    let recorder = start(Options::new(&path));
+    let recorder = start(RecorderOptions::new(&path));
     fs::rename(&path, folder.file("kept.swv")).unwrap();
     fs::write(&path, "foreign").unwrap();
     recorder.discard();
     assert_eq!(fs::read(&path).unwrap(), b"foreign");
     assert!(folder.file("kept.swv").exists());
-    let recorder = start(Options { overwrite: true, ..Options::new(&path) });
+    let recorder = start(RecorderOptions { overwrite: true, ..RecorderOptions::new(&path) });
     recorder.record(mark(&recorder), &[1, 0]);
     recorder.discard();
     assert!(!path.exists());
@@ -120,7 +120,7 @@ fn a_ring_that_may_overwrite_replaces_the_old_file() {
     let folder = Folder::new();
     let path = folder.file("out.swv");
     fs::write(&path, "old").unwrap();
-    let recorder = start(Options { overwrite: true, ..ring(&path) });
+    let recorder = start(RecorderOptions { overwrite: true, ..ring(&path) });
     recorder.record(mark(&recorder), &[1, 0]);
     assert_eq!(fs::read(&path).unwrap(), b"old");
     assert_eq!(recorder.stop().path, path);
@@ -132,12 +132,12 @@ fn recordings_are_private_and_keep_the_permissions_of_the_file_that_they_replace
     let folder = Folder::new();
     let (path, link) = (folder.file("out.swv"), folder.file("link.swv"));
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    start(Options::new(&path)).stop();
+    start(RecorderOptions::new(&path)).stop();
     assert_eq!(mode(&path), 0o600);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
     symlink("out.swv", &link).unwrap();
     let before = first_start(&path).unwrap().run().unwrap().to_owned();
-    start(Options { overwrite: true, ..Options::new(&link) }).stop();
+    start(RecorderOptions { overwrite: true, ..RecorderOptions::new(&link) }).stop();
     assert_eq!((mode(&path), fs::read_link(&link).unwrap().as_path()), (0o640, Path::new("out.swv")));
     assert_ne!(first_start(&path).unwrap().run().unwrap(), before, "each run has a distinct number");
     let dumped = folder.file("ring.swv");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use stackweave_core::NoNames;
 use stackweave_recording::timing::{Outcome, Timing};
-use stackweave_recording::{Options, Recorder};
+use stackweave_recording::{Recorder, RecorderOptions};
 use stackweave_store::{StackTable, label};
 use stackweave_testkit::counting_allocator::requests;
 use stackweave_testkit::folder::Folder;
@@ -31,7 +31,7 @@ fn record_all(timing: &Timing, depth: usize) {
 fn warm_pushes_and_pops_do_not_allocate() {
     let folder = Folder::new();
     let [first, second] = ["a.swv", "b.swv"].map(|name| {
-        let recorder = Recorder::start(Options::new(folder.file(name)), &STACKS, Arc::new(NoNames)).unwrap();
+        let recorder = Recorder::start(RecorderOptions::new(folder.file(name)), &STACKS, Arc::new(NoNames)).unwrap();
         Timing::new(recorder).unwrap()
     });
     let depth = 100;

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use std::os::unix::fs::symlink;
 
-use stackweave_recording::file::{BlockKind, LossReason, Start, write_block};
+use stackweave_recording::file::{BlockKind, LossReason, ProcessStart, write_block};
 use stackweave_recording::{ProcessRecording, Recording, TimeAxis};
 use stackweave_testkit::folder::Folder;
 use stackweave_testkit::random::Random;
@@ -241,8 +241,11 @@ fn processes_of_one_boot_share_the_monotonic_clock() {
     let mut file = vec![];
     for (pid, started_ns) in [(1, 1_000), (2, 1_500)] {
         // A wall clock that was set back in between has no effect.
-        let start =
-            Start { started_wall_ns: 9_000 - i64::from(pid) * 4_000, started_monotonic_ns: started_ns, ..start(pid) };
+        let start = ProcessStart {
+            started_wall_ns: 9_000 - i64::from(pid) * 4_000,
+            started_monotonic_ns: started_ns,
+            ..start(pid)
+        };
         let mut built = RecordingBuilder::of(&start);
         built.steps(1, &[(0, 0), (700, 1)]);
         file.extend(built.end().bytes);
@@ -256,8 +259,8 @@ fn processes_of_one_boot_share_the_monotonic_clock() {
 fn processes_of_several_machines_share_the_wall_clock() {
     let mut file = vec![];
     for (pid, started_wall_ns, monotonic_ns) in [(1, 5_000, 77), (2, 5_200, 4)] {
-        let start = Start { started_wall_ns, boot_id: format!("boot {pid}"), ..start(pid) };
-        let mut built = RecordingBuilder::of(&Start { started_monotonic_ns: monotonic_ns, ..start });
+        let start = ProcessStart { started_wall_ns, boot_id: format!("boot {pid}"), ..start(pid) };
+        let mut built = RecordingBuilder::of(&ProcessStart { started_monotonic_ns: monotonic_ns, ..start });
         built.steps(1, &[(0, 0), (300, 1)]);
         file.extend(built.end().bytes);
     }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use stackweave_core::{EventKind, NoNames};
-use stackweave_recording::live::{KindNumber, Options, Recorder, Ring};
+use stackweave_recording::live::{KindNumber, Recorder, RecorderOptions, RingLimits};
 use stackweave_recording::{MakeObserver, Notes, Observer};
 use stackweave_testkit::folder::Folder;
 
@@ -55,7 +55,7 @@ impl Observer for RequestingObserver {
     }
 }
 
-fn start(options: Options) -> (Recorder, KindNumber, Arc<DumpRequests>) {
+fn start(options: RecorderOptions) -> (Recorder, KindNumber, Arc<DumpRequests>) {
     let requests = Arc::<DumpRequests>::default();
     let shared = Arc::clone(&requests);
     let make: MakeObserver = Arc::new(move || Box::new(RequestingObserver(Arc::clone(&shared), None)));
@@ -67,8 +67,8 @@ fn start(options: Options) -> (Recorder, KindNumber, Arc<DumpRequests>) {
 #[test]
 fn a_ring_is_written_when_the_observer_requests_it() {
     let folder = Folder::new();
-    let ring = Some(Ring { bytes: Some(100_000), seconds: None });
-    let options = Options { ring, flush_every: NEVER, ..Options::new(folder.file("out.swv")) };
+    let ring = Some(RingLimits { bytes: Some(100_000), seconds: None });
+    let options = RecorderOptions { ring, flush_every: NEVER, ..RecorderOptions::new(folder.file("out.swv")) };
     let (recorder, kind, requests) = start(options);
     recorder.record(kind, &[1, 0]);
     for dump in 0..2 {
@@ -89,7 +89,8 @@ fn a_ring_is_written_when_the_observer_requests_it() {
 #[test]
 fn recorded_events_are_in_the_file_when_the_observer_requests_it() {
     let folder = Folder::new();
-    let (recorder, kind, requests) = start(Options { flush_every: NEVER, ..Options::new(folder.file("out.swv")) });
+    let (recorder, kind, requests) =
+        start(RecorderOptions { flush_every: NEVER, ..RecorderOptions::new(folder.file("out.swv")) });
     recorder.record(kind, &[1, 0]);
     assert_eq!(recorder.stats().events, 0);
     requests.is_due.store(true, Ordering::SeqCst);

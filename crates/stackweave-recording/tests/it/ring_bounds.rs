@@ -6,7 +6,7 @@ use std::{fs, thread};
 use stackweave_core::{CodeAddress, RawFrame};
 use stackweave_recording::Recording;
 use stackweave_recording::file::{LossReason, RecordedFrame};
-use stackweave_recording::live::{Options, Recorder, Ring};
+use stackweave_recording::live::{Recorder, RecorderOptions, RingLimits};
 use stackweave_store::label;
 use stackweave_testkit::child;
 
@@ -20,8 +20,8 @@ const BATCH: u64 = 512 << 10;
 const MANY: u64 = 400_000;
 
 fn ring(folder: &Path, bytes: Option<u64>) -> Recorder {
-    let ring = Some(Ring { bytes, seconds: bytes.is_none().then_some(1e-3) });
-    start(Options { ring, dump_at_exit: true, ..Options::new(folder.join("out.swv")) })
+    let ring = Some(RingLimits { bytes, seconds: bytes.is_none().then_some(1e-3) });
+    start(RecorderOptions { ring, dump_at_exit: true, ..RecorderOptions::new(folder.join("out.swv")) })
 }
 
 fn frame(index: u64) -> RawFrame {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use std::{fs, mem, ptr, thread};
 
 use stackweave_recording::file::EndReason;
-use stackweave_recording::live::{Options, Recorder, Ring};
+use stackweave_recording::live::{Recorder, RecorderOptions, RingLimits};
 use stackweave_testkit::child;
 use stackweave_testkit::random::Random;
 
@@ -89,9 +89,9 @@ fn terminate_at_any_moment(folder: &Path) {
     let mut random = Random::new(17);
     for round in 0..ROUNDS {
         let path = folder.join(format!("{round}.swv"));
-        let ring = (round % 3 == 0).then_some(Ring { bytes: Some(1 << 20), seconds: None });
+        let ring = (round % 3 == 0).then_some(RingLimits { bytes: Some(1 << 20), seconds: None });
         let signal = if round % 2 == 0 { libc::SIGTERM } else { libc::SIGHUP };
-        let options = Options { ring, dump_at_exit: true, memory: 512 * 1024, ..Options::new(&path) };
+        let options = RecorderOptions { ring, dump_at_exit: true, memory: 512 * 1024, ..RecorderOptions::new(&path) };
         let ready = folder.join(format!("{round}.ready"));
         let pid = fork(|| {
             let recorder = start(options);
@@ -136,8 +136,8 @@ extern "C" fn leave(_: libc::c_int) {
 
 fn check_handlers(folder: &Path) {
     assert_eq!(handler_of(libc::SIGTERM), libc::SIG_DFL);
-    let first = start(Options::new(folder.join("first.swv")));
-    let second = start(Options::new(folder.join("second.swv")));
+    let first = start(RecorderOptions::new(folder.join("first.swv")));
+    let second = start(RecorderOptions::new(folder.join("second.swv")));
     assert_ne!(handler_of(libc::SIGTERM), libc::SIG_DFL);
     first.stop();
     assert_ne!(handler_of(libc::SIGHUP), libc::SIG_DFL, "another recording still needs it");
@@ -147,7 +147,7 @@ fn check_handlers(folder: &Path) {
     let own = leave as extern "C" fn(libc::c_int) as libc::sighandler_t;
     // SAFETY: a handler that only ends the process, and an ignored signal.
     unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
-    let recorder = start(Options::new(folder.join("third.swv")));
+    let recorder = start(RecorderOptions::new(folder.join("third.swv")));
     // SAFETY: as above.
     unsafe { libc::signal(libc::SIGTERM, own) };
     recorder.flush().unwrap();
@@ -156,7 +156,7 @@ fn check_handlers(folder: &Path) {
     assert_eq!([libc::SIGTERM, libc::SIGHUP].map(handler_of), [own, libc::SIG_IGN]);
     // SAFETY: as above.
     unsafe { libc::signal(libc::SIGTERM, libc::SIG_DFL) };
-    let off = start(Options { handle_signals: false, ..Options::new(folder.join("off.swv")) });
+    let off = start(RecorderOptions { handle_signals: false, ..RecorderOptions::new(folder.join("off.swv")) });
     assert_eq!(handler_of(libc::SIGTERM), libc::SIG_DFL);
     off.stop();
 }
@@ -173,7 +173,7 @@ fn check_processes(folder: &Path) {
     // Two recordings end before the process does.
     let ready = folder.join("ready");
     let pid = fork(|| {
-        let recorders = ["one.swv", "two.swv"].map(|name| start(Options::new(folder.join(name))));
+        let recorders = ["one.swv", "two.swv"].map(|name| start(RecorderOptions::new(folder.join(name))));
         let marks = recorders.each_ref().map(mark);
         recorders.iter().zip(marks).for_each(|(recorder, mark)| recorder.record(mark, &[1, 2]));
         fs::write(&ready, "").unwrap();
@@ -189,7 +189,7 @@ fn check_processes(folder: &Path) {
         assert_eq!(read.end.map(|end| end.reason), Some(EndReason::Terminated), "{name}");
     }
     // A child that has recorded nothing, and one that does not record, end immediately and leave no files.
-    let recorder = start(Options { follow_forks: false, ..Options::new(folder.join("parent.swv")) });
+    let recorder = start(RecorderOptions { follow_forks: false, ..RecorderOptions::new(folder.join("parent.swv")) });
     let pid = fork(|| thread::sleep(LIMIT));
     send(pid, libc::SIGHUP);
     assert_ended_by(pid, libc::SIGHUP);
@@ -221,7 +221,7 @@ fn a_blocked_writer_does_not_keep_the_process_alive() {
         assert!(pipe >= 0);
         let ready = folder.join("ready");
         let pid = fork(|| {
-            let recorder = start(Options { memory: 1 << 16, overwrite: true, ..Options::new(&path) });
+            let recorder = start(RecorderOptions { memory: 1 << 16, overwrite: true, ..RecorderOptions::new(&path) });
             fs::write(&ready, "").unwrap();
             churn(&recorder)
         });

@@ -7,7 +7,7 @@ use std::{fs, thread};
 
 use stackweave_core::{CodeAddress, FrameNames, ModuleList, RawFrame, SourceLocation};
 use stackweave_recording::file::LossReason;
-use stackweave_recording::live::{Options, Recorder};
+use stackweave_recording::live::{Recorder, RecorderOptions};
 use stackweave_testkit::child;
 
 use crate::recorded::{ReadBack, STACKS, mark, start};
@@ -42,7 +42,7 @@ impl FrameNames for LockedNames {
 fn a_thread_that_holds_a_lock_of_the_writer_continues() {
     let folder = child::in_own_process("waiting::a_thread_that_holds_a_lock_of_the_writer_continues", |folder| {
         let list = Arc::new(Mutex::new(()));
-        let options = Options { memory: CHUNK, ..Options::new(folder.join("out.swv")) };
+        let options = RecorderOptions { memory: CHUNK, ..RecorderOptions::new(folder.join("out.swv")) };
         let recorder = Recorder::start(options, &STACKS, Arc::new(LockedNames(Arc::clone(&list)))).unwrap();
         let mark = mark(&recorder);
         let held = list.lock().unwrap();
@@ -69,7 +69,7 @@ fn limit_address_space(more: u64) {
 }
 
 fn record_without_memory(folder: &Path) {
-    let recorder = start(Options { memory: 4 * CHUNK, ..Options::new(folder.join("out.swv")) });
+    let recorder = start(RecorderOptions { memory: 4 * CHUNK, ..RecorderOptions::new(folder.join("out.swv")) });
     let mark = mark(&recorder);
     recorder.record(mark, &[0, 0]);
     let (proceed, wait) = mpsc::channel::<()>();

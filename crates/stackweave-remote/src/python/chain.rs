@@ -7,12 +7,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use stackweave_core::StackPointer;
-use stackweave_cpython::layout::{Chain, CodePosition, Layout, SHIM, TAG, is_plausible};
+use stackweave_cpython::layout::{Chain, CodePosition, SHIM, TAG, VersionLayout, is_plausible};
 
-use super::PythonFrame;
+use super::RemotePythonFrame;
 use super::codes::{Code, Codes};
 use super::problem::Problem;
-use super::snapshot::Snapshot;
+use super::snapshot::PageSnapshot;
 
 /// The maximum length of a chain.
 const MAX_CHAIN: usize = 1 << 20;
@@ -21,9 +21,9 @@ const MAX_FRAME_SIZE: usize = 80;
 
 /// Reads the frames of thread states.
 #[derive(Clone, Copy)]
-pub(super) struct FrameReader<'a> {
-    pub(super) snapshot: &'a Snapshot<'a>,
-    pub(super) layout: &'a Layout,
+pub(super) struct RemoteFrameReader<'a> {
+    pub(super) snapshot: &'a PageSnapshot<'a>,
+    pub(super) layout: &'a VersionLayout,
     pub(super) codes: &'a Codes<'a>,
     pub(super) has_greenlets: bool,
 }
@@ -31,7 +31,7 @@ pub(super) struct FrameReader<'a> {
 /// The frames that were found, and why there are not more.
 #[derive(Debug, Default)]
 pub(super) struct WalkedFrames {
-    pub(super) frames: Vec<PythonFrame>,
+    pub(super) frames: Vec<RemotePythonFrame>,
     pub(super) problem: Option<Problem>,
 }
 
@@ -54,7 +54,7 @@ pub(super) enum ChainFrame {
     Hidden,
 }
 
-impl FrameReader<'_> {
+impl RemoteFrameReader<'_> {
     /// Returns the frames of a thread state, up to a maximum.
     pub(super) fn walk(&self, state: u64, most: usize) -> WalkedFrames {
         let mut walked = WalkedFrames::default();
@@ -66,7 +66,7 @@ impl FrameReader<'_> {
         walked
     }
 
-    fn walk_into(&self, state: u64, frames: &mut Vec<PythonFrame>) -> Result<(), Problem> {
+    fn walk_into(&self, state: u64, frames: &mut Vec<RemotePythonFrame>) -> Result<(), Problem> {
         match self.layout.thread.chain {
             Chain::FrameObjects { .. } => self.walk_objects(state, frames),
             Chain::EntryFlags { .. } => {
@@ -79,7 +79,7 @@ impl FrameReader<'_> {
     }
 
     /// Walks frames of 3.11: each entry frame is the last of the loop of the next `_PyCFrame`.
-    fn walk_entries(&self, top: u64, top_loop: u64, frames: &mut Vec<PythonFrame>) -> Result<(), Problem> {
+    fn walk_entries(&self, top: u64, top_loop: u64, frames: &mut Vec<RemotePythonFrame>) -> Result<(), Problem> {
         let Chain::EntryFlags { previous_c_frame, .. } = self.layout.thread.chain else {
             return Err(Problem::NotAFrame);
         };
@@ -101,7 +101,7 @@ impl FrameReader<'_> {
     }
 
     /// Walks frames of 3.12 and later: a shim on the C stack ends the frames of each eval loop.
-    fn walk_shims(&self, top: u64, frames: &mut Vec<PythonFrame>) -> Result<(), Problem> {
+    fn walk_shims(&self, top: u64, frames: &mut Vec<RemotePythonFrame>) -> Result<(), Problem> {
         let mut steps = VisitedFrames::default();
         let mut frame = top;
         let mut open = 0;
@@ -162,8 +162,8 @@ impl FrameReader<'_> {
         }
     }
 
-    pub(super) fn named(&self, code: &Code, instruction: u32, activation: u64) -> PythonFrame {
-        PythonFrame {
+    pub(super) fn named(&self, code: &Code, instruction: u32, activation: u64) -> RemotePythonFrame {
+        RemotePythonFrame {
             name: Arc::clone(&code.name),
             qualname: code.qualname.clone(),
             filename: Arc::clone(&code.filename),

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use stackweave_cpython::LineTableFormat;
-use stackweave_cpython::layout::{Chain, GilLayout, Layout};
+use stackweave_cpython::layout::{Chain, GilLayout, VersionLayout};
 
 use super::fake_threading::FakeThreading;
 use super::runtime::Runtime;
-use super::snapshot::Memory;
+use super::snapshot::PageSource;
 use super::version::Version;
 
 /// The start of its memory.
@@ -24,7 +24,7 @@ const INSTRUCTION: u64 = 20;
 #[derive(Clone)]
 pub(super) struct FakeProcess {
     pub(super) bytes: Vec<u8>,
-    pub(super) layout: &'static Layout,
+    pub(super) layout: &'static VersionLayout,
     code: u64,
     /// The thread states.
     pub(super) states: Vec<u64>,
@@ -36,7 +36,7 @@ pub(super) struct FakeProcess {
     pub(super) threading: FakeThreading,
 }
 
-impl Memory for FakeProcess {
+impl PageSource for FakeProcess {
     fn read(&self, address: u64, into: &mut [u8]) -> Option<()> {
         let start = usize::try_from(address.checked_sub(BASE)?).ok()?;
         into.copy_from_slice(self.bytes.get(start..start.checked_add(into.len())?)?);
@@ -46,7 +46,7 @@ impl Memory for FakeProcess {
 
 impl FakeProcess {
     pub(super) fn new(minor: u8) -> (Self, Runtime) {
-        let layout = Layout::of_minor(minor).unwrap();
+        let layout = VersionLayout::of_minor(minor).unwrap();
         let mut process = Self {
             bytes: Vec::new(),
             layout,

@@ -4,15 +4,15 @@ use stackweave_core::StackPointer;
 use stackweave_cpython::PythonFrame as Raw;
 use stackweave_cpython::layout::{Chain, UNIT, is_plausible};
 
-use super::PythonFrame;
-use super::chain::{FrameReader, VisitedFrames};
+use super::RemotePythonFrame;
+use super::chain::{RemoteFrameReader, VisitedFrames};
 use super::loops::EvalLoops;
 use super::problem::Problem;
 
-impl FrameReader<'_> {
+impl RemoteFrameReader<'_> {
     /// Walks the frames and the list of `CFrame`s together. If the list cannot be followed, frames have no
     /// activation.
-    pub(super) fn walk_objects(&self, state: u64, frames: &mut Vec<PythonFrame>) -> Result<(), Problem> {
+    pub(super) fn walk_objects(&self, state: u64, frames: &mut Vec<RemotePythonFrame>) -> Result<(), Problem> {
         let Chain::FrameObjects { frame, c_frame, previous_c_frame, last_c_frame } = self.layout.thread.chain else {
             return Err(Problem::NotAFrame);
         };
@@ -36,7 +36,7 @@ impl FrameReader<'_> {
         Ok(())
     }
 
-    fn object(&self, frame: u64, activation: u64) -> Result<PythonFrame, Problem> {
+    fn object(&self, frame: u64, activation: u64) -> Result<RemotePythonFrame, Problem> {
         let layout = &self.layout.frame;
         let code = self.codes.at(self.word(frame, layout.code)?).ok_or(Problem::NotAFrame)?;
         let index = self.snapshot.half_word(frame, layout.instruction).ok_or(Problem::Unreadable)?;
@@ -49,7 +49,7 @@ impl FrameReader<'_> {
 }
 
 /// Moves each activation one loop outward, up to this one.
-fn enter_one_loop_fewer(frames: &mut [PythonFrame], outermost: u64) {
+fn enter_one_loop_fewer(frames: &mut [RemotePythonFrame], outermost: u64) {
     let mut activation = StackPointer(outermost);
     for frame in frames.iter_mut().rev() {
         activation = std::mem::replace(&mut frame.activation, activation);

@@ -1,6 +1,6 @@
 //! Reading corrupted memory ends, and reports the problem.
 
-use stackweave_cpython::layout::{Chain, Layout};
+use stackweave_cpython::layout::{Chain, VersionLayout};
 use stackweave_testkit::random::Random;
 
 use super::PythonThread;
@@ -8,15 +8,15 @@ use super::fake_process::{ACTIVATIONS, BASE, FIRST_LINE, FakeProcess, LINE, THRE
 use super::fake_threading::name;
 use super::problem::Problem;
 use super::runtime::Runtime;
-use super::snapshot::{Memory, Snapshot};
+use super::snapshot::{PageSnapshot, PageSource};
 use super::tasks::Tasks;
 
 const SEED: u64 = 12;
 /// Enough work for the unchanged process.
 const WORK: u64 = 1 << 20;
 
-pub(super) fn threads(memory: &dyn Memory, runtime: &Runtime) -> Vec<PythonThread> {
-    super::threads::read(&Snapshot::with_work(memory, WORK), runtime, &Tasks::with(1..=THREADS))
+pub(super) fn threads(memory: &dyn PageSource, runtime: &Runtime) -> Vec<PythonThread> {
+    super::threads::read(&PageSnapshot::with_work(memory, WORK), runtime, &Tasks::with(1..=THREADS))
 }
 
 pub(super) fn frames_of(minor: u8) -> usize {
@@ -24,7 +24,7 @@ pub(super) fn frames_of(minor: u8) -> usize {
 }
 
 pub(super) fn minors() -> impl Iterator<Item = u8> {
-    Layout::OLDEST..=Layout::NEWEST
+    VersionLayout::OLDEST..=VersionLayout::NEWEST
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn an_uninitialised_innermost_loop_is_omitted() {
             unreachable!()
         };
         let state = process.states[1];
-        let innermost = Snapshot::new(&process).word(state, c_frame).unwrap();
+        let innermost = PageSnapshot::new(&process).word(state, c_frame).unwrap();
         let read = |process: &FakeProcess| threads(process, &runtime).pop().unwrap();
         for stale in [0, 8, BASE + 64, u64::MAX] {
             process.put(innermost, current_frame, stale);
@@ -163,7 +163,7 @@ struct Endless(FakeProcess);
 const ENDLESS: u64 = BASE + (1 << 40);
 const STRIDE: u64 = 256;
 
-impl Memory for Endless {
+impl PageSource for Endless {
     fn read(&self, address: u64, into: &mut [u8]) -> Option<()> {
         if address < ENDLESS {
             return self.0.read(address, into);
@@ -182,7 +182,7 @@ impl Memory for Endless {
 
 #[test]
 fn walks_of_endless_frames_end() {
-    for minor in 13..=Layout::NEWEST {
+    for minor in 13..=VersionLayout::NEWEST {
         let (mut process, runtime) = FakeProcess::new(minor);
         let last = *process.frames.last().unwrap();
         process.put(last, runtime.layout.frame.previous, ENDLESS);

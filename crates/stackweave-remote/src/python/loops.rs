@@ -5,7 +5,7 @@
 
 use stackweave_cpython::layout::{Chain, is_plausible};
 
-use super::chain::{FrameReader, VisitedFrames};
+use super::chain::{RemoteFrameReader, VisitedFrames};
 use super::problem::Problem;
 
 /// The start of a walk.
@@ -18,7 +18,7 @@ pub(super) struct LoopTop {
 /// The loops of a thread. The last one is in the thread state, and runs nothing.
 #[derive(Clone, Copy)]
 pub(super) struct EvalLoops<'a> {
-    pub(super) reader: &'a FrameReader<'a>,
+    pub(super) reader: &'a RemoteFrameReader<'a>,
     pub(super) state: u64,
     pub(super) current_frame: usize,
     pub(super) previous: usize,
@@ -28,7 +28,7 @@ pub(super) struct EvalLoops<'a> {
 const MAX_STATE_SIZE: u64 = 1024;
 const MAX_STACK_SIZE: u64 = 1 << 30;
 
-impl FrameReader<'_> {
+impl RemoteFrameReader<'_> {
     /// Returns the innermost eval loop that is complete.
     pub(super) fn settled_top(&self, state: u64) -> Result<LoopTop, Problem> {
         let (Chain::EntryFlags { c_frame, current_frame, previous_c_frame, .. }

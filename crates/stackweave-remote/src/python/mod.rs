@@ -34,15 +34,15 @@ use std::sync::Arc;
 use stackweave_core::{Position, StackPointer};
 
 use self::runtime::Runtime;
-use self::snapshot::Snapshot;
+use self::snapshot::PageSnapshot;
 use self::tasks::Tasks;
-use crate::memory::ProcessMemory;
+use crate::memory::RemoteMemory;
 
 /// An interpreter in another process.
 #[derive(Debug)]
 pub struct PythonProcess {
     process: u32,
-    memory: ProcessMemory,
+    memory: RemoteMemory,
     runtime: Runtime,
 }
 
@@ -62,14 +62,14 @@ pub struct PythonThread {
     /// Whether it holds the GIL.
     pub has_gil: bool,
     /// Its frames, innermost first, of all interpreters that it has entered.
-    pub frames: Vec<PythonFrame>,
+    pub frames: Vec<RemotePythonFrame>,
     /// The reason why outer frames are missing.
     pub problem: Option<String>,
 }
 
 /// A Python frame of another process.
 #[derive(Clone, Debug)]
-pub struct PythonFrame {
+pub struct RemotePythonFrame {
     /// The function.
     pub name: Arc<str>,
     /// The function with the classes and functions around it, from 3.11 on.
@@ -87,7 +87,7 @@ pub struct PythonFrame {
 impl PythonProcess {
     /// Finds the interpreter of a process, which need not be stopped.
     pub fn find(process: u32) -> Result<Self, NoPython> {
-        let memory = ProcessMemory::of(process);
+        let memory = RemoteMemory::of(process);
         let runtime = runtime::find(process, &memory).map_err(NoPython)?;
         Ok(Self { process, memory, runtime })
     }
@@ -100,6 +100,6 @@ impl PythonProcess {
     /// Returns its threads, of all interpreters. They should be stopped: data of running threads may be
     /// inconsistent, which leads to a problem, or may miss recent changes.
     pub fn threads(&self) -> Vec<PythonThread> {
-        threads::read(&Snapshot::new(&self.memory), &self.runtime, &Tasks::of(self.process))
+        threads::read(&PageSnapshot::new(&self.memory), &self.runtime, &Tasks::of(self.process))
     }
 }

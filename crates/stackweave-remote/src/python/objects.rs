@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use stackweave_cpython::layout::{Characters, Layout, Text, is_plausible};
+use stackweave_cpython::layout::{Characters, StrText, VersionLayout, is_plausible};
 
-use super::snapshot::Snapshot;
+use super::snapshot::PageSnapshot;
 
 /// The offset of an object's type.
 const OBJECT_TYPE: usize = 8;
@@ -21,15 +21,15 @@ const MAX_BYTES: u64 = 1 << 24;
 
 /// Reads objects.
 pub(super) struct Objects<'a> {
-    pub(super) snapshot: &'a Snapshot<'a>,
-    pub(super) layout: &'a Layout,
+    pub(super) snapshot: &'a PageSnapshot<'a>,
+    pub(super) layout: &'a VersionLayout,
     texts: RefCell<HashMap<u64, Option<Arc<str>>>>,
     /// The beginnings of the names of types.
     types: RefCell<HashMap<u64, Option<[u8; TYPE_NAME_LENGTH]>>>,
 }
 
 impl<'a> Objects<'a> {
-    pub(super) fn new(snapshot: &'a Snapshot<'a>, layout: &'a Layout) -> Self {
+    pub(super) fn new(snapshot: &'a PageSnapshot<'a>, layout: &'a VersionLayout) -> Self {
         Self { snapshot, layout, texts: RefCell::default(), types: RefCell::default() }
     }
 
@@ -65,7 +65,7 @@ impl<'a> Objects<'a> {
         let characters = self.characters(address)?;
         let mut bytes = vec![0; characters.length.min(MAX_TEXT)];
         self.snapshot.read(self.start_of(address, &characters)?, &mut bytes)?;
-        let mut text = Text { width: characters.width, bytes: &bytes }.decode();
+        let mut text = StrText { width: characters.width, bytes: &bytes }.decode();
         if bytes.len() < characters.length {
             text.push('\u{2026}');
         }

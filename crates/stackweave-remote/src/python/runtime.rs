@@ -2,11 +2,11 @@
 
 use object::ReadCache;
 use stackweave_cpython::Unavailable;
-use stackweave_cpython::layout::{Layout, ListsLayout, is_plausible};
+use stackweave_cpython::layout::{ListsLayout, VersionLayout, is_plausible};
 
 use super::elf::ElfFile;
 use super::maps::code_mappings;
-use super::snapshot::{Memory, Snapshot};
+use super::snapshot::{PageSnapshot, PageSource};
 use super::version::Version;
 use crate::maps::Mapping;
 
@@ -16,7 +16,7 @@ pub(super) struct Runtime {
     /// The address of `_PyRuntime`.
     pub(super) address: u64,
     pub(super) version: Version,
-    pub(super) layout: &'static Layout,
+    pub(super) layout: &'static VersionLayout,
     pub(super) lists: ListsLayout,
     /// Whether greenlets may be in use.
     pub(super) has_greenlets: bool,
@@ -37,11 +37,11 @@ struct FoundSymbols {
 }
 
 /// Finds the interpreter of a process, or returns one sentence that says why there is none.
-pub(super) fn find(process: u32, memory: &dyn Memory) -> Result<Runtime, String> {
+pub(super) fn find(process: u32, memory: &dyn PageSource) -> Result<Runtime, String> {
     let mappings = code_mappings(process)
         .map_err(|error| format!("the memory map of process {process} can't be read: {error}"))?;
     let has_greenlets = mappings.iter().any(is_greenlet);
-    let snapshot = Snapshot::new(memory);
+    let snapshot = PageSnapshot::new(memory);
     let mut first = None;
     for found in in_likely_order(mappings).iter().filter_map(|mapping| read_symbols(process, mapping)) {
         let runtime = found.check(&snapshot).map(|runtime| Runtime { has_greenlets, ..runtime });
@@ -79,21 +79,21 @@ fn read_symbols(process: u32, mapping: &Mapping) -> Option<FoundSymbols> {
 }
 
 impl FoundSymbols {
-    fn check(&self, snapshot: &Snapshot<'_>) -> Result<Runtime, String> {
+    fn check(&self, snapshot: &PageSnapshot<'_>) -> Result<Runtime, String> {
         let version = self.version(snapshot)?;
         let Version { major, minor, .. } = version;
         let unsupported = || Unavailable::UnsupportedVersion { major, minor }.to_string();
-        let layout = Layout::of_minor(minor).ok_or_else(unsupported)?;
+        let layout = VersionLayout::of_minor(minor).ok_or_else(unsupported)?;
         if self.is_debug_build {
             return Err(Unavailable::DebugBuild.to_string());
         }
-        let mut record = [0; Layout::RUNTIME_BYTES];
+        let mut record = [0; VersionLayout::RUNTIME_BYTES];
         snapshot.read(self.runtime, &mut record).ok_or("the memory of the process can't be read")?;
         let lists = layout.reported_lists(&record).map_err(|reason| reason.to_string())?;
         Ok(Runtime { address: self.runtime, version, layout, lists, has_greenlets: false })
     }
 
-    fn version(&self, snapshot: &Snapshot<'_>) -> Result<Version, String> {
+    fn version(&self, snapshot: &PageSnapshot<'_>) -> Result<Version, String> {
         if let Some(address) = self.version {
             let word = snapshot.word(address, 0).ok_or("the memory of the process can't be read")?;
             return Version::of_word(word).ok_or_else(|| format!("{word:#x} is not a known version of Python"));
@@ -101,13 +101,13 @@ impl FoundSymbols {
         if self.is_3_10_or_later {
             return Ok(Version::of_3_10(&self.texts));
         }
-        let (oldest, newest) = (Layout::OLDEST, Layout::NEWEST);
+        let (oldest, newest) = (VersionLayout::OLDEST, VersionLayout::NEWEST);
         Err(format!("it runs a Python older than 3.{oldest}; 3.{oldest} to 3.{newest} are known"))
     }
 }
 
 impl Runtime {
-    fn has_started(&self, snapshot: &Snapshot<'_>) -> bool {
+    fn has_started(&self, snapshot: &PageSnapshot<'_>) -> bool {
         snapshot.word(self.address, self.lists.interpreters).is_some_and(is_plausible)
     }
 }

@@ -5,15 +5,15 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
-use crate::memory::ProcessMemory;
+use crate::memory::RemoteMemory;
 
 /// The source of the pages.
-pub(super) trait Memory {
+pub(super) trait PageSource {
     /// Fills `into` with the memory at `address`: all of it, or nothing.
     fn read(&self, address: u64, into: &mut [u8]) -> Option<()>;
 }
 
-impl Memory for ProcessMemory {
+impl PageSource for RemoteMemory {
     fn read(&self, address: u64, into: &mut [u8]) -> Option<()> {
         Self::read(self, address, into)
     }
@@ -27,20 +27,20 @@ const MAX_WORK: u64 = 1 << 30;
 const READ: u64 = 8;
 
 /// Each page is read once, so that reading a stopped process needs few system calls.
-pub(super) struct Snapshot<'a> {
-    memory: &'a dyn Memory,
+pub(super) struct PageSnapshot<'a> {
+    memory: &'a dyn PageSource,
     pages: RefCell<HashMap<u64, Option<Box<[u8; PAGE]>>>>,
     work: Cell<u64>,
 }
 
-impl<'a> Snapshot<'a> {
-    pub(super) fn new(memory: &'a dyn Memory) -> Self {
+impl<'a> PageSnapshot<'a> {
+    pub(super) fn new(memory: &'a dyn PageSource) -> Self {
         Self { memory, pages: RefCell::default(), work: Cell::new(MAX_WORK) }
     }
 
     /// Creates a snapshot with a smaller limit of work.
     #[cfg(test)]
-    pub(super) fn with_work(memory: &'a dyn Memory, work: u64) -> Self {
+    pub(super) fn with_work(memory: &'a dyn PageSource, work: u64) -> Self {
         Self { work: Cell::new(work), ..Self::new(memory) }
     }
 
@@ -101,7 +101,7 @@ mod tests {
     /// Two pages of increasing bytes, at 8192.
     struct TwoPages(Cell<usize>);
 
-    impl Memory for TwoPages {
+    impl PageSource for TwoPages {
         fn read(&self, address: u64, into: &mut [u8]) -> Option<()> {
             self.0.set(self.0.get() + 1);
             let start = address.checked_sub(8192).filter(|start| start + into.len() as u64 <= 8192)?;
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn pages_are_read_once_and_reads_may_cross_them() {
         let memory = TwoPages(Cell::new(0));
-        let snapshot = Snapshot::new(&memory);
+        let snapshot = PageSnapshot::new(&memory);
         for _ in 0..3 {
             assert_eq!(snapshot.word(12_284, 0), Some(0x0302_0100_fffe_fdfc));
             assert_eq!(snapshot.word(16_380, 0), None);
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn work_is_limited() {
         let memory = TwoPages(Cell::new(0));
-        let snapshot = Snapshot::new(&memory);
+        let snapshot = PageSnapshot::new(&memory);
         assert_eq!(snapshot.charge(MAX_WORK - 16), Some(()));
         assert!(snapshot.word(8192, 0).is_some());
         assert!(snapshot.word(8192, 0).is_none());

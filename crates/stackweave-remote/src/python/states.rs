@@ -6,11 +6,11 @@ use stackweave_cpython::layout::{GilLayout, is_plausible};
 
 use super::problem::Problem;
 use super::runtime::Runtime;
-use super::snapshot::Snapshot;
+use super::snapshot::PageSnapshot;
 
 /// A thread state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ThreadState {
+pub(super) struct PyThreadState {
     pub(super) address: u64,
     pub(super) interpreter: u64,
     pub(super) pthread: u64,
@@ -22,7 +22,7 @@ pub(super) struct ThreadState {
 /// All states that can be found, the newest interpreters first, and the problem that hid others.
 #[derive(Debug, Default)]
 pub(super) struct ThreadStates {
-    pub(super) states: Vec<ThreadState>,
+    pub(super) states: Vec<PyThreadState>,
     pub(super) problem: Option<Problem>,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct ThreadStates {
 const MAX_STATES: usize = 1 << 20;
 
 impl ThreadStates {
-    pub(super) fn read(snapshot: &Snapshot<'_>, runtime: &Runtime) -> Self {
+    pub(super) fn read(snapshot: &PageSnapshot<'_>, runtime: &Runtime) -> Self {
         let mut found = Self::default();
         found.problem = StateSearch { snapshot, runtime, seen: HashSet::new() }.all(&mut found.states).err();
         found
@@ -38,14 +38,14 @@ impl ThreadStates {
 }
 
 struct StateSearch<'a> {
-    snapshot: &'a Snapshot<'a>,
+    snapshot: &'a PageSnapshot<'a>,
     runtime: &'a Runtime,
     /// The visited addresses of interpreters and states.
     seen: HashSet<u64>,
 }
 
 impl StateSearch<'_> {
-    fn all(&mut self, states: &mut Vec<ThreadState>) -> Result<(), Problem> {
+    fn all(&mut self, states: &mut Vec<PyThreadState>) -> Result<(), Problem> {
         let lists = &self.runtime.lists;
         let mut interpreter = self.word(self.runtime.address, lists.interpreters)?;
         while interpreter != 0 {
@@ -56,7 +56,7 @@ impl StateSearch<'_> {
         Ok(())
     }
 
-    fn of_interpreter(&mut self, interpreter: u64, states: &mut Vec<ThreadState>) -> Result<(), Problem> {
+    fn of_interpreter(&mut self, interpreter: u64, states: &mut Vec<PyThreadState>) -> Result<(), Problem> {
         let lists = &self.runtime.lists;
         let holder = self.holder(interpreter);
         let mut state = self.word(interpreter, lists.threads)?;
@@ -65,7 +65,7 @@ impl StateSearch<'_> {
             if self.word(state, lists.interpreter)? != interpreter {
                 return Err(Problem::Lists);
             }
-            states.push(ThreadState {
+            states.push(PyThreadState {
                 address: state,
                 interpreter,
                 pthread: self.word(state, self.runtime.layout.thread.thread_id)?,

@@ -5,23 +5,24 @@ use std::sync::Arc;
 
 use stackweave_core::StackPointer;
 
-use super::chain::FrameReader;
+use super::chain::RemoteFrameReader;
 use super::codes::Codes;
 use super::objects::Objects;
 use super::runtime::Runtime;
-use super::snapshot::Snapshot;
-use super::states::{ThreadState, ThreadStates};
+use super::snapshot::PageSnapshot;
+use super::states::{PyThreadState, ThreadStates};
 use super::tasks::Tasks;
 use super::thread_names::ThreadNames;
-use super::{PythonFrame, PythonThread};
+use super::{PythonThread, RemotePythonFrame};
 
 /// The maximum number of frames of all threads together.
 const MAX_FRAMES: usize = 1 << 21;
 
-pub(super) fn read(snapshot: &Snapshot<'_>, runtime: &Runtime, tasks: &Tasks) -> Vec<PythonThread> {
+pub(super) fn read(snapshot: &PageSnapshot<'_>, runtime: &Runtime, tasks: &Tasks) -> Vec<PythonThread> {
     let objects = Objects::new(snapshot, runtime.layout);
     let codes = Codes::new(&objects);
-    let reader = FrameReader { snapshot, layout: runtime.layout, codes: &codes, has_greenlets: runtime.has_greenlets };
+    let reader =
+        RemoteFrameReader { snapshot, layout: runtime.layout, codes: &codes, has_greenlets: runtime.has_greenlets };
     let found = ThreadStates::read(snapshot, runtime);
     let mut threads: Vec<PythonThread> = Vec::new();
     let mut by_pthread: HashMap<u64, usize> = HashMap::new();
@@ -52,8 +53,13 @@ pub(super) fn read(snapshot: &Snapshot<'_>, runtime: &Runtime, tasks: &Tasks) ->
     threads
 }
 
-fn read_one(reader: &FrameReader<'_>, state: ThreadState, tasks: &Tasks, remaining: &mut usize) -> PythonThread {
-    let ThreadState { address, pthread, task, has_gil, .. } = state;
+fn read_one(
+    reader: &RemoteFrameReader<'_>,
+    state: PyThreadState,
+    tasks: &Tasks,
+    remaining: &mut usize,
+) -> PythonThread {
+    let PyThreadState { address, pthread, task, has_gil, .. } = state;
     let walked = reader.walk(address, *remaining);
     *remaining -= walked.frames.len();
     PythonThread {
@@ -95,7 +101,7 @@ fn join(thread: &mut PythonThread, other: PythonThread) {
     thread.has_gil |= other.has_gil;
     thread.problem = thread.problem.take().or(other.problem);
     thread.frames.extend(other.frames);
-    let is_known = |frame: &PythonFrame| frame.activation != StackPointer(0);
+    let is_known = |frame: &RemotePythonFrame| frame.activation != StackPointer(0);
     if thread.frames.iter().all(is_known) {
         thread.frames.sort_by_key(|frame| frame.activation);
     }

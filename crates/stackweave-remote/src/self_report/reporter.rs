@@ -12,7 +12,7 @@ use stackweave_capture::stack_query::{SIGNAL_MAPPING_PREFIX, StackQuery};
 
 use super::ReportError;
 use super::report_file::ReportFile;
-use super::signal_status::Status;
+use super::signal_status::SignalStatus;
 
 /// A process that advertises that it replies to queries.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Reporter {
         let handle = open_handle(process);
         let maps = fs::read(format!("/proc/{process}/maps")).map_err(|error| read_error(&error))?;
         let signals = advertised_signals(&maps);
-        let status = Status::of_process(process)?;
+        let status = SignalStatus::of_process(process)?;
         // Two copies of Stackweave may be loaded: the later one is more likely to still have its handler.
         let handled = signals.iter().rev().find(|signal| status.handles(**signal));
         match (handled, signals.last()) {
@@ -46,23 +46,23 @@ impl Reporter {
         self.threads().filter_map(|(task, status)| Some((task, status?.state))).collect()
     }
 
-    fn threads(&self) -> impl Iterator<Item = (u32, Option<Status>)> {
+    fn threads(&self) -> impl Iterator<Item = (u32, Option<SignalStatus>)> {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.process)).into_iter().flatten().flatten();
         let numbers = tasks.filter_map(|task| task.file_name().to_str()?.parse().ok());
-        numbers.map(|task: u32| (task, Status::of_thread(self.process, task)))
+        numbers.map(|task: u32| (task, SignalStatus::of_thread(self.process, task)))
     }
 
     /// Sends the query. The signal would end a process without a handler, so the handler is checked immediately
     /// before.
     pub(super) fn send(&self, file: &ReportFile) -> Result<(), ReportError> {
-        let status = Status::of_process(self.process)?;
+        let status = SignalStatus::of_process(self.process)?;
         if status.is_in_other_namespace {
             return Err(ReportError::OtherNamespace);
         }
         if matches!(status.state, 'T' | 't') {
             return Err(ReportError::Stopped);
         }
-        if !Status::of_process(self.process)?.handles(self.signal) {
+        if !SignalStatus::of_process(self.process)?.handles(self.signal) {
             return Err(ReportError::NoHandler(self.signal));
         }
         match self.queue(&information(self.signal, file.query())) {
@@ -88,10 +88,10 @@ impl Reporter {
 
     /// Returns why there was no reply in that time.
     pub(super) fn silence_reason(&self, timeout: Duration) -> ReportError {
-        if Status::of_process(self.process).is_ok_and(|status| status.has_ended()) {
+        if SignalStatus::of_process(self.process).is_ok_and(|status| status.has_ended()) {
             return ReportError::NoProcess;
         }
-        let threads: Vec<Status> = self.threads().filter_map(|(_, status)| status).collect();
+        let threads: Vec<SignalStatus> = self.threads().filter_map(|(_, status)| status).collect();
         if threads.is_empty() {
             ReportError::NoProcess
         } else if threads.iter().all(|status| status.blocks(self.signal)) {

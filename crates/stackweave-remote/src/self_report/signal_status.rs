@@ -6,14 +6,14 @@ use super::ReportError;
 use super::reporter::read_error;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Status {
+pub(super) struct SignalStatus {
     pub(super) state: char,
     pub(super) is_in_other_namespace: bool,
     caught: u64,
     blocked: u64,
 }
 
-impl Status {
+impl SignalStatus {
     pub(super) fn of_process(process: u32) -> Result<Self, ReportError> {
         let text = fs::read(format!("/proc/{process}/status")).map_err(|error| read_error(&error))?;
         Self::read(&text).ok_or(ReportError::NoProcess)
@@ -61,12 +61,12 @@ mod tests {
     #[test]
     fn signals_and_namespaces_are_read() {
         let text = b"Name:\tpython\nState:\tS (sleeping)\nNSpid:\t100\t1\nSigBlk:\t0000000000000400\nSigCgt:\t8000000000000002\n";
-        let status = Status::read(text).unwrap();
+        let status = SignalStatus::read(text).unwrap();
         assert_eq!((status.state, status.is_in_other_namespace), ('S', true));
         assert!(status.handles(64) && status.handles(2) && !status.handles(63));
         assert!(status.blocks(11) && !status.blocks(64));
-        let own = Status::of_process(std::process::id()).unwrap();
+        let own = SignalStatus::of_process(std::process::id()).unwrap();
         assert!(!own.has_ended() && !own.is_in_other_namespace);
-        assert_eq!(Status::of_process(u32::MAX), Err(ReportError::NoProcess));
+        assert_eq!(SignalStatus::of_process(u32::MAX), Err(ReportError::NoProcess));
     }
 }

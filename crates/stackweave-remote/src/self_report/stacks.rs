@@ -8,7 +8,7 @@ use stackweave_profile::{Frame, FrameKind};
 
 use super::report::{ReportedFrame, ReportedThread, SelfReport};
 use super::{ReportError, request_report};
-use crate::Options;
+use crate::InspectionOptions;
 use crate::modules::Modules;
 use crate::native_names::{self, NamedFrames};
 use crate::process::Process;
@@ -18,7 +18,7 @@ use crate::stacks::{ProcessStacks, ThreadStack};
 const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Returns the stacks that a process reports itself.
-pub(crate) fn stacks_of(process: Process, options: &Options) -> Result<ProcessStacks, ReportError> {
+pub(crate) fn stacks_of(process: Process, options: &InspectionOptions) -> Result<ProcessStacks, ReportError> {
     let mut reply = request_report(process.number, TIMEOUT)?;
     reply.keep(options);
     let modules = Modules::of(process);
@@ -40,7 +40,7 @@ pub(crate) fn stacks_of(process: Process, options: &Options) -> Result<ProcessSt
 
 impl SelfReport {
     /// Removes the frames that were not requested.
-    fn keep(&mut self, options: &Options) {
+    fn keep(&mut self, options: &InspectionOptions) {
         let is_wanted = |frame: &ReportedFrame| match frame {
             ReportedFrame::Native(_) => options.native,
             _ => options.python,

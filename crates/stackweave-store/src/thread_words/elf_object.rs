@@ -37,12 +37,12 @@ const READ: u64 = 4;
 
 /// Returns the object's bytes.
 pub(super) fn bytes() -> Vec<u8> {
-    let mut object = Writer(Vec::with_capacity(LENGTH as usize));
+    let mut object = ElfWriter(Vec::with_capacity(LENGTH as usize));
     object.elf_header();
     let dynamic_length = SYMBOLS_AT - DYNAMIC_AT;
     // One segment is loaded, and is not executable: a system that only allows code from trusted files does not
     // refuse it.
-    object.program_header(&Segment {
+    object.program_header(&ElfSegment {
         kind: 1,
         flags: READ_WRITE,
         at: 0,
@@ -50,7 +50,7 @@ pub(super) fn bytes() -> Vec<u8> {
         in_memory: LENGTH,
         align: PAGE,
     });
-    object.program_header(&Segment {
+    object.program_header(&ElfSegment {
         kind: 2,
         flags: READ_WRITE,
         at: DYNAMIC_AT,
@@ -60,9 +60,9 @@ pub(super) fn bytes() -> Vec<u8> {
     });
     // The thread-local memory has no bytes in the file: all words are 0 at first.
     let in_memory = (COUNT * size_of::<usize>()) as u64;
-    object.program_header(&Segment { kind: 7, flags: READ, at: DISTANCE_AT, in_file: 0, in_memory, align: 8 });
+    object.program_header(&ElfSegment { kind: 7, flags: READ, at: DISTANCE_AT, in_file: 0, in_memory, align: 8 });
     // Without this header, the loader would make all stacks executable, or refuse to load the object.
-    object.program_header(&Segment {
+    object.program_header(&ElfSegment {
         kind: 0x6474_e551,
         flags: READ_WRITE,
         at: 0,
@@ -84,7 +84,7 @@ pub(super) fn bytes() -> Vec<u8> {
 }
 
 /// The contents of a program header.
-struct Segment {
+struct ElfSegment {
     kind: u64,
     flags: u64,
     at: u64,
@@ -93,9 +93,9 @@ struct Segment {
     align: u64,
 }
 
-struct Writer(Vec<u8>);
+struct ElfWriter(Vec<u8>);
 
-impl Writer {
+impl ElfWriter {
     fn words(&mut self, words: &[u64]) {
         self.0.extend(words.iter().flat_map(|word| word.to_le_bytes()));
     }
@@ -108,8 +108,8 @@ impl Writer {
         self.words(&[ELF_HEADER << 32 | PROGRAM_HEADER << 48, PROGRAM_HEADERS | 64 << 16]);
     }
 
-    fn program_header(&mut self, segment: &Segment) {
-        let &Segment { kind, flags, at, in_file, in_memory, align } = segment;
+    fn program_header(&mut self, segment: &ElfSegment) {
+        let &ElfSegment { kind, flags, at, in_file, in_memory, align } = segment;
         self.words(&[kind | flags << 32, at, at, at, in_file, in_memory, align]);
     }
 

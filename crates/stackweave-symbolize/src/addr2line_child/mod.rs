@@ -14,7 +14,7 @@ pub(crate) use error::ChildError;
 use output_parser::{END_ADDRESS, OutputParser};
 use program::ProgramKind;
 
-use crate::resolved::Frame;
+use crate::resolved::ResolvedFrame;
 
 /// The time limit of a batch, in addition to the time for its addresses: the child first reads all debug
 /// information.
@@ -47,7 +47,7 @@ impl Addr2lineChild {
     /// Returns the frames at each of the `stated` addresses, innermost first: none if nothing is known.
     ///
     /// After an error, the child is ended, and every later call returns the same error.
-    pub(crate) fn resolve(&mut self, stated: &[u64]) -> Result<Vec<Vec<Frame>>, ChildError> {
+    pub(crate) fn resolve(&mut self, stated: &[u64]) -> Result<Vec<Vec<ResolvedFrame>>, ChildError> {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
         }
@@ -68,7 +68,7 @@ impl Addr2lineChild {
         Ok(stated.iter().map(chain_of).map(Option::unwrap_or_default).collect())
     }
 
-    fn query(&mut self, batch: &[u64]) -> Result<Vec<Vec<Frame>>, ChildError> {
+    fn query(&mut self, batch: &[u64]) -> Result<Vec<Vec<ResolvedFrame>>, ChildError> {
         let mut request = String::with_capacity(20 * (batch.len() + 1));
         for address in batch.iter().chain([&END_ADDRESS]) {
             let _ = writeln!(request, "{address:#x}");

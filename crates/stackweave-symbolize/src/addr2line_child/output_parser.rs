@@ -1,6 +1,6 @@
 //! Parses the output of addr2line: an address, then pairs of lines with a name and a location, innermost first.
 
-use crate::resolved::Frame;
+use crate::resolved::ResolvedFrame;
 
 use super::error::ChildError;
 
@@ -16,7 +16,7 @@ const MAX_QUOTE: usize = 80;
 pub(super) struct OutputParser<'a> {
     /// The queried addresses.
     addresses: &'a [u64],
-    chains: Vec<Vec<Frame>>,
+    chains: Vec<Vec<ResolvedFrame>>,
     /// The beginning of an incomplete line.
     unfinished: Vec<u8>,
     state: ParserState,
@@ -56,7 +56,7 @@ impl<'a> OutputParser<'a> {
     }
 
     /// Returns the frames of each address.
-    pub(super) fn into_chains(self) -> Vec<Vec<Frame>> {
+    pub(super) fn into_chains(self) -> Vec<Vec<ResolvedFrame>> {
         self.chains.into_iter().map(finish_chain).collect()
     }
 
@@ -97,14 +97,14 @@ fn parse_address(line: &str) -> Option<u64> {
     digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| u64::from_str_radix(digits, 16).ok())?
 }
 
-fn parse_frame(function: &str, place: &str) -> Option<Frame> {
+fn parse_frame(function: &str, place: &str) -> Option<ResolvedFrame> {
     let place = place.find(" (discriminator ").map_or(place, |end| &place[..end]);
     let (file, line) = place.rsplit_once(':')?;
     let line = match line {
         "?" => 0,
         number => number.parse::<u32>().ok()?,
     };
-    Some(Frame {
+    Some(ResolvedFrame {
         function: function.into(),
         file: (!matches!(file, "" | "??")).then(|| file.into()),
         line: (line > 0).then_some(line),
@@ -114,7 +114,7 @@ fn parse_frame(function: &str, place: &str) -> Option<Frame> {
 }
 
 /// Marks all frames but the last as inlined. Frames without any name are dropped.
-fn finish_chain(mut chain: Vec<Frame>) -> Vec<Frame> {
+fn finish_chain(mut chain: Vec<ResolvedFrame>) -> Vec<ResolvedFrame> {
     if chain.iter().all(|frame| matches!(&*frame.function, "" | "??")) {
         return Vec::new();
     }
@@ -135,8 +135,8 @@ mod tests {
     const OUTPUT: &str = "0x0000000000001158\ninner\n/a b/x.cpp:2 (discriminator 3)\nn::outer(int)\nC:/x.cpp:3\n\
         0x2\n??\n??:0\n0x3\nf\n:?\n0xffffffffffffffff\n_end\n??:0\n";
 
-    fn frame(function: &str, file: Option<&str>, line: Option<u32>, is_inlined: bool) -> Frame {
-        Frame { function: function.into(), file: file.map(Into::into), line, column: None, is_inlined }
+    fn frame(function: &str, file: Option<&str>, line: Option<u32>, is_inlined: bool) -> ResolvedFrame {
+        ResolvedFrame { function: function.into(), file: file.map(Into::into), line, column: None, is_inlined }
     }
 
     fn read(addresses: &[u64], output: &str) -> Result<bool, ChildError> {

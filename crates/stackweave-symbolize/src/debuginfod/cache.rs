@@ -57,24 +57,24 @@ impl Cache {
     }
 
     /// Begins a file with a temporary name.
-    pub(super) fn begin(&self, id: &BuildId) -> io::Result<Unfinished> {
+    pub(super) fn begin(&self, id: &BuildId) -> io::Result<UnfinishedDownload> {
         let path = self.path(id);
         fs::create_dir_all(path.parent().unwrap_or(&self.folder))?;
         let file = OutputFile::create(&path, Existing::Replace)?;
-        Ok(Unfinished { file, path, first: Vec::new(), length: 0 })
+        Ok(UnfinishedDownload { file, path, first: Vec::new(), length: 0 })
     }
 }
 
 /// A file that is not complete yet. If it is dropped, it is removed.
 #[derive(Debug)]
-pub(super) struct Unfinished {
+pub(super) struct UnfinishedDownload {
     file: OutputFile,
     path: PathBuf,
     first: Vec<u8>,
     length: u64,
 }
 
-impl Unfinished {
+impl UnfinishedDownload {
     /// Gives the file its name, atomically.
     pub(super) fn keep(self) -> io::Result<()> {
         self.file.finish().map(drop)
@@ -93,7 +93,7 @@ impl Unfinished {
     }
 }
 
-impl Write for Unfinished {
+impl Write for UnfinishedDownload {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
         let missing = 4_usize.saturating_sub(self.first.len()).min(written);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ureq::Agent;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 
-use super::cache::Unfinished;
+use super::cache::UnfinishedDownload;
 use super::error::DebuginfodError;
 
 /// The files in which systems store trusted certificates.
@@ -40,7 +40,7 @@ impl Client {
         url: &str,
         limit: Duration,
         max_size: u64,
-        out: &mut Unfinished,
+        out: &mut UnfinishedDownload,
     ) -> Result<(), DebuginfodError> {
         let agent = self.agent.get_or_init(|| self.new_agent());
         // Redirects from an encrypted server must not lead to an unencrypted one.

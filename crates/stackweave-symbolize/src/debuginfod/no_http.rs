@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::cache::Unfinished;
+use super::cache::UnfinishedDownload;
 use super::error::DebuginfodError;
 
 /// A client without downloads.
@@ -16,7 +16,7 @@ impl Client {
         _url: &str,
         _limit: Duration,
         _max_size: u64,
-        _out: &mut Unfinished,
+        _out: &mut UnfinishedDownload,
     ) -> Result<(), DebuginfodError> {
         Err(DebuginfodError::NotBuilt)
     }

@@ -20,7 +20,7 @@ pub(super) enum Growth {
 
 /// The first of some paths at which there is a file, and how much of it was read.
 #[derive(Debug)]
-pub(super) struct GrowingFile {
+pub(super) struct PerfMapFile {
     candidates: Vec<PathBuf>,
     pid: u32,
     opened: Option<Opened>,
@@ -38,7 +38,7 @@ struct Opened {
 
 const LAST_BYTES: usize = 64;
 
-impl GrowingFile {
+impl PerfMapFile {
     /// Creates the reader for the file that process `pid` writes at one of `candidates`.
     pub(super) fn new(candidates: Vec<PathBuf>, pid: u32) -> Self {
         Self { candidates, pid, opened: None }
@@ -150,7 +150,7 @@ mod tests {
     fn appended_different_and_rewritten_files_are_distinguished() {
         let folder = TestFolder::new();
         let path = folder.path().join("growing");
-        let mut file = GrowingFile::new(vec![folder.path().join("nothing"), path.clone()], std::process::id());
+        let mut file = PerfMapFile::new(vec![folder.path().join("nothing"), path.clone()], std::process::id());
         assert_eq!((file.check(), file.is_open()), (Growth::Same, false));
         folder.file("growing", "one\n");
         assert_eq!((file.check(), file.is_open()), (Growth::Replaced, true));
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn only_regular_files_are_opened() {
         let folder = TestFolder::new();
-        let mut file = GrowingFile::new(vec![folder.path().into(), "/dev/zero".into()], std::process::id());
+        let mut file = PerfMapFile::new(vec![folder.path().into(), "/dev/zero".into()], std::process::id());
         assert_eq!((file.check(), file.is_open()), (Growth::Same, false));
         assert_eq!(file.read_at(0, &mut [0; 8]), 0);
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::code_ranges::CodeRanges;
-use super::growing_file::{GrowingFile, Growth};
+use super::growing_file::{Growth, PerfMapFile};
 pub(crate) use super::jitdump_record::JitDumpFault;
 use super::jitdump_record::{
     HEADER_SIZE, RECORD_HEAD_SIZE, RecordKind, parse_debug_info, parse_head, parse_header, parse_load, parse_move,
@@ -27,7 +27,7 @@ const MAX_LOAD: usize = 64 << 10;
 #[derive(Debug)]
 pub(crate) struct JitDump {
     pid: u32,
-    file: GrowingFile,
+    file: PerfMapFile,
     functions: CodeRanges<Arc<JitFunction>>,
     /// The lines of functions whose load records have not been read yet: lines come first.
     lines_ahead: HashMap<u64, Box<[JitLine]>>,
@@ -72,12 +72,12 @@ impl JitDump {
     }
 
     pub(super) fn at(candidates: Vec<PathBuf>, pid: u32) -> Self {
-        let mut dump = Self::empty(GrowingFile::new(candidates, pid), pid);
+        let mut dump = Self::empty(PerfMapFile::new(candidates, pid), pid);
         dump.read_grown();
         dump
     }
 
-    fn empty(file: GrowingFile, pid: u32) -> Self {
+    fn empty(file: PerfMapFile, pid: u32) -> Self {
         Self {
             pid,
             file,
@@ -97,7 +97,7 @@ impl JitDump {
     /// none.
     pub(crate) fn refresh(&mut self) {
         if !self.file.is_open() {
-            self.file = GrowingFile::new(jitdump_search::candidates(self.pid), self.pid);
+            self.file = PerfMapFile::new(jitdump_search::candidates(self.pid), self.pid);
         }
         self.read_grown();
     }
@@ -135,7 +135,7 @@ impl JitDump {
             Growth::Same => return,
             Growth::Appended => {}
             Growth::Replaced => {
-                let file = std::mem::replace(&mut self.file, GrowingFile::new(Vec::new(), self.pid));
+                let file = std::mem::replace(&mut self.file, PerfMapFile::new(Vec::new(), self.pid));
                 *self = Self::empty(file, self.pid);
             }
         }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use code_ranges::CodeRanges;
-use growing_file::{GrowingFile, Growth};
+use growing_file::{Growth, PerfMapFile};
 
 /// The maximum number of bytes that are read of a map.
 const MAX_BYTES: u64 = 256 << 20;
@@ -22,7 +22,7 @@ const CHUNK: usize = 256 << 10;
 /// The names in `/tmp/perf-PID.map`, a text file whose lines have start, size and name.
 #[derive(Debug)]
 pub(crate) struct PerfMap {
-    file: GrowingFile,
+    file: PerfMapFile,
     max_bytes: u64,
     ranges: CodeRanges<Arc<str>>,
     /// Whether the next bytes belong to a line that was too long.
@@ -50,7 +50,7 @@ impl PerfMap {
     }
 
     fn at(candidates: Vec<PathBuf>, pid: u32, max_bytes: u64) -> Self {
-        let file = GrowingFile::new(candidates, pid);
+        let file = PerfMapFile::new(candidates, pid);
         let ranges = CodeRanges::default();
         let mut map = Self { file, max_bytes, ranges, is_in_long_line: false, skipped_lines: 0, is_cut: false };
         map.refresh();

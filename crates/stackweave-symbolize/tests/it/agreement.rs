@@ -9,7 +9,7 @@ use stackweave_testkit::scale;
 use stackweave_testkit::symbols::agreement::Agreement;
 use stackweave_testkit::symbols::library::{Language, Split};
 use stackweave_testkit::symbols::truth::Truth;
-use stackweave_testkit::symbols::variants::{Form, Variant};
+use stackweave_testkit::symbols::variants::{DebugInfoForm, Variant};
 use stackweave_testkit::symbols::{Skipped, python_library};
 
 /// The minimum percentage of addresses with the same complete chain.
@@ -52,7 +52,7 @@ fn all_forms(language: Language, dwarf: u8) -> Vec<Result<Agreement, Skipped>> {
         let other = if *truth == full.file { None } else { Some(Truth::about(truth, sample())?) };
         Ok(compare(other.as_ref().unwrap_or(&full), name, file, debug_folders, *has_lines))
     };
-    Form::ALL.into_iter().map(|form| form.of(&full.file).and_then(compare)).collect()
+    DebugInfoForm::ALL.into_iter().map(|form| form.of(&full.file).and_then(compare)).collect()
 }
 
 fn one_file(name: &str, file: Result<PathBuf, Skipped>, count: usize) -> Result<Agreement, Skipped> {

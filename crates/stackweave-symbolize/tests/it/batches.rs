@@ -8,7 +8,7 @@ use stackweave_symbolize::{Resolved, Symbolized, UnresolvedReason};
 use stackweave_testkit::random::Random;
 use stackweave_testkit::symbols::Skipped;
 use stackweave_testkit::symbols::library::{Language, Split};
-use stackweave_testkit::symbols::module_file::ModuleFile;
+use stackweave_testkit::symbols::module_file::LibraryFile;
 
 use crate::common::{exact, module, or_skip, symbolizer};
 
@@ -26,13 +26,13 @@ fn three_libraries() -> Result<(ModuleList, Vec<CodeAddress>), Skipped> {
         let mut module = module(file);
         (module.bias, module.start, module.end) = (bias, bias, bias + end_of(file));
         modules.push(module);
-        addresses.extend(ModuleFile::read(file).sample(200).into_iter().map(|address| exact(address + bias)));
+        addresses.extend(LibraryFile::read(file).sample(200).into_iter().map(|address| exact(address + bias)));
     }
     Ok((ModuleList::new(modules), addresses))
 }
 
 fn end_of(file: &Path) -> u64 {
-    ModuleFile::read(file).end
+    LibraryFile::read(file).end
 }
 
 /// Returns the addresses repeatedly, in a random order.

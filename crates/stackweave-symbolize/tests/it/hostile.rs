@@ -8,12 +8,12 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use stackweave_core::{CodeAddress, Module, ModuleList};
-use stackweave_symbolize::{Options, Symbolizer};
+use stackweave_symbolize::{Symbolizer, SymbolizerOptions};
 use stackweave_testkit::symbols::Skipped;
 use stackweave_testkit::symbols::damage::{changes, lying_unwind_tables, truncations};
 use stackweave_testkit::symbols::library::{Language, Split};
-use stackweave_testkit::symbols::module_file::ModuleFile;
-use stackweave_testkit::symbols::variants::Form;
+use stackweave_testkit::symbols::module_file::LibraryFile;
+use stackweave_testkit::symbols::variants::DebugInfoForm;
 use stackweave_testkit::{child, processor_time, scale};
 
 use crate::common::{Scratch, or_skip};
@@ -42,7 +42,7 @@ struct Victim {
 impl Victim {
     /// Creates it. `truth` has the same code as the library, and the names of all functions.
     fn new(library: &Path, truth: &Path, companion: Option<&Path>) -> Self {
-        let addresses = ModuleFile::read(truth).sample(ADDRESSES).into_iter().map(crate::common::exact);
+        let addresses = LibraryFile::read(truth).sample(ADDRESSES).into_iter().map(crate::common::exact);
         Self {
             library: library.to_owned(),
             companion: companion.map(Path::to_owned),
@@ -77,7 +77,7 @@ impl Victim {
     }
 
     fn resolve(&self, library: &Path) {
-        let mut options = Options::default();
+        let mut options = SymbolizerOptions::default();
         options.debug_folders.clone_from(&self.debug_folders);
         let module = Module { path: library.to_owned(), build_id: None, bias: 0, start: 0, end: u64::MAX };
         let answers = Symbolizer::new(options).resolve(&self.addresses, &ModuleList::new(vec![module]));
@@ -116,7 +116,7 @@ fn damaged_libraries_give_a_reason() {
         let mut victims = Vec::new();
         for dwarf in [4, 5] {
             let full = Language::C.build(dwarf, Split::No)?;
-            for form in Form::ALL {
+            for form in DebugInfoForm::ALL {
                 match form.of(&full) {
                     Ok(variant) => victims.push((variant.name, Victim::new(&variant.file, &full, None))),
                     Err(skipped) => println!("{form:?}: {skipped}"),
@@ -149,11 +149,11 @@ fn damaged_companions_give_a_reason() {
                 victims.push((format!("package at DWARF {dwarf}"), Victim::new(&library, &library, Some(&package))));
             }
         }
-        if let Ok(variant) = Form::Dwz.of(&full) {
+        if let Ok(variant) = DebugInfoForm::Dwz.of(&full) {
             let shared = variant.file.with_file_name("shared.dwz");
             victims.push(("supplementary file".to_owned(), Victim::new(&variant.file, &full, Some(&shared))));
         }
-        if let Ok(variant) = Form::LinkBeside.of(&full) {
+        if let Ok(variant) = DebugInfoForm::LinkBeside.of(&full) {
             let debug = variant.file.with_file_name("library.debug");
             victims.push(("linked debug file".to_owned(), Victim::new(&variant.file, &full, Some(&debug))));
         }

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use stackweave_core::ModuleList;
-use stackweave_symbolize::{Mode, Options, SymbolSource, Symbolized, Symbolizer, UnresolvedReason};
+use stackweave_symbolize::{SymbolSource, SymbolizeMode, Symbolized, Symbolizer, SymbolizerOptions, UnresolvedReason};
 use stackweave_testkit::symbols::library::{Language, Split};
-use stackweave_testkit::symbols::module_file::ModuleFile;
+use stackweave_testkit::symbols::module_file::LibraryFile;
 
 use crate::common::{exact, module, or_skip};
 
-fn with_options(change: impl FnOnce(&mut Options)) -> Symbolizer {
-    let mut options = Options::default();
+fn with_options(change: impl FnOnce(&mut SymbolizerOptions)) -> Symbolizer {
+    let mut options = SymbolizerOptions::default();
     change(&mut options);
     Symbolizer::new(options)
 }
@@ -24,9 +24,9 @@ fn the_results_of_a_child_agree_with_this_crates() {
     }
     let file = or_skip!(Language::C.build(5, Split::No));
     let modules = ModuleList::new(vec![module(&file)]);
-    let addresses: Vec<_> = ModuleFile::read(&file).sample(50).into_iter().map(exact).collect();
-    let child = with_options(|options| options.mode = Mode::Addr2line);
-    let ours = Symbolizer::new(Options::default()).resolve(&addresses, &modules);
+    let addresses: Vec<_> = LibraryFile::read(&file).sample(50).into_iter().map(exact).collect();
+    let child = with_options(|options| options.mode = SymbolizeMode::Addr2line);
+    let ours = Symbolizer::new(SymbolizerOptions::default()).resolve(&addresses, &modules);
     let expected = child.resolve(&addresses, &modules);
     let answered = expected.iter().filter(|resolved| resolved.source() == Some(SymbolSource::Addr2line)).count();
     assert!(answered * 10 >= addresses.len() * 9, "{answered} of {}", addresses.len());
@@ -43,9 +43,9 @@ fn the_results_of_a_child_agree_with_this_crates() {
 fn a_missing_program_of_the_child_is_replaced_and_reported() {
     let file = or_skip!(Language::C.build(5, Split::No));
     let modules = ModuleList::new(vec![module(&file)]);
-    let address = exact(ModuleFile::read(&file).sample(1)[0]);
+    let address = exact(LibraryFile::read(&file).sample(1)[0]);
     let symbolizer = with_options(|options| {
-        options.mode = Mode::Addr2line;
+        options.mode = SymbolizeMode::Addr2line;
         options.addr2line = Some(PathBuf::from("/nowhere/addr2line"));
     });
     let resolved = &symbolizer.resolve(&[address], &modules)[0];
@@ -59,8 +59,8 @@ fn a_missing_program_of_the_child_is_replaced_and_reported() {
 fn exported_names_are_found_as_dladdr_finds_them() {
     let file = or_skip!(Language::C.build(5, Split::No));
     let modules = ModuleList::new(vec![module(&file)]);
-    let addresses: Vec<_> = ModuleFile::read(&file).sample(200).into_iter().map(exact).collect();
-    let symbolizer = with_options(|options| options.mode = Mode::Dladdr);
+    let addresses: Vec<_> = LibraryFile::read(&file).sample(200).into_iter().map(exact).collect();
+    let symbolizer = with_options(|options| options.mode = SymbolizeMode::Dladdr);
     let resolved = symbolizer.resolve(&addresses, &modules);
     let from = |source| resolved.iter().filter(|resolved| resolved.source() == Some(source)).count();
     assert!(from(SymbolSource::DynamicSymbols) > 0);

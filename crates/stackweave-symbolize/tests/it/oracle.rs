@@ -2,9 +2,9 @@
 //! expected contents.
 
 use stackweave_testkit::symbols::library::{Language, Split};
-use stackweave_testkit::symbols::module_file::ModuleFile;
+use stackweave_testkit::symbols::module_file::LibraryFile;
 use stackweave_testkit::symbols::names::canonical;
-use stackweave_testkit::symbols::{ResolvedFrame, llvm_symbolizer};
+use stackweave_testkit::symbols::{SymbolizedFrame, llvm_symbolizer};
 
 use crate::common::or_skip;
 
@@ -61,7 +61,7 @@ fn different_names_remain_different() {
 #[test]
 fn the_cpp_fixture_has_every_kind_of_function_part() {
     let file = or_skip!(Language::Cpp.build(5, Split::No));
-    let module = ModuleFile::read(&file);
+    let module = LibraryFile::read(&file);
     if !module.functions.iter().any(|(name, _)| name.contains(".isra.")) {
         return println!("skipped: the compiler does not split functions as GCC does");
     }
@@ -73,11 +73,11 @@ fn the_cpp_fixture_has_every_kind_of_function_part() {
 #[test]
 fn llvm_reports_inlined_calls_files_lines_and_columns() {
     let file = or_skip!(Language::C.build(5, Split::No));
-    let start = ModuleFile::read(&file).function("sw_first").start;
+    let start = LibraryFile::read(&file).function("sw_first").start;
     let answers = or_skip!(llvm_symbolizer::resolve(&file, &[start, 0x10], &[]));
-    let ResolvedFrame { function, file, line, column } = &answers[0][0];
+    let SymbolizedFrame { function, file, line, column } = &answers[0][0];
     assert_eq!(function.as_deref(), Some("sw_first"));
     assert!(file.as_deref().is_some_and(|file| file.ends_with("symbols/c/exports.c")), "{file:?}");
     assert!(*line > 0 && *column > 0);
-    assert_eq!(answers[1], [ResolvedFrame::default()]);
+    assert_eq!(answers[1], [SymbolizedFrame::default()]);
 }

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use stackweave_core::{BuildId, ModuleList};
-use stackweave_symbolize::{Options, Symbolized, Symbolizer, UnresolvedReason};
+use stackweave_symbolize::{Symbolized, Symbolizer, SymbolizerOptions, UnresolvedReason};
 use stackweave_testkit::symbols::library::{Language, Split};
-use stackweave_testkit::symbols::module_file::ModuleFile;
-use stackweave_testkit::symbols::variants::Form;
+use stackweave_testkit::symbols::module_file::LibraryFile;
+use stackweave_testkit::symbols::variants::DebugInfoForm;
 
 use crate::common::{Scratch, exact, module, modules, or_skip, resolve_one, symbolizer};
 
@@ -58,7 +58,8 @@ fn a_file_rewritten_while_in_use_is_opened_again() {
     let scratch = Scratch::new("rewritten");
     let copy = scratch.copy(&file, "libexports.so");
     let modules = modules(&copy);
-    let (first, second) = (ModuleFile::read(&file).function("sw_first"), ModuleFile::read(&file).function("sw_second"));
+    let (first, second) =
+        (LibraryFile::read(&file).function("sw_first"), LibraryFile::read(&file).function("sw_second"));
     let symbolizer = symbolizer(&[]);
     assert_eq!(symbolizer.resolve(&[exact(first.start)], &modules)[0].frames().len(), 1);
     fs::write(&copy, fs::read(&other).unwrap()).unwrap();
@@ -73,7 +74,7 @@ fn a_file_replaced_or_deleted_while_in_use_remains_valid_with_a_build_id() {
     let (file, other) = (or_skip!(Language::C.build(5, Split::No)), or_skip!(Language::Cpp.build(5, Split::No)));
     let scratch = Scratch::new("replaced");
     let copy = scratch.copy(&file, "libexports.so");
-    let second = ModuleFile::read(&file).function("sw_second").start;
+    let second = LibraryFile::read(&file).function("sw_second").start;
     let (known_by_id, mut known_by_path) = (modules(&copy), module(&copy));
     known_by_path.build_id = None;
     let known_by_path = ModuleList::new(vec![known_by_path]);
@@ -116,10 +117,10 @@ fn a_file_that_is_not_elf_is_a_reason() {
 #[test]
 fn an_address_in_no_function_has_a_reason() {
     let full = or_skip!(Language::C.build(5, Split::No));
-    for form in [Form::Full, Form::SymbolTable, Form::DynamicSymbols] {
+    for form in [DebugInfoForm::Full, DebugInfoForm::SymbolTable, DebugInfoForm::DynamicSymbols] {
         let variant = or_skip!(form.of(&full));
         let symbolizer = symbolizer(&[]);
-        let end = ModuleFile::read(&full).end;
+        let end = LibraryFile::read(&full).end;
         for address in [0x10, end, end + 0x1000, u64::MAX >> 2] {
             let resolved = resolve_one(&symbolizer, &variant.file, address);
             assert_eq!(resolved.symbolized, unknown(UnresolvedReason::NoSymbol), "{form:?} {address:#x}");
@@ -132,13 +133,13 @@ fn an_address_in_no_function_has_a_reason() {
 #[test]
 fn files_of_another_machine_are_found_on_the_search_path() {
     let file = or_skip!(Language::C.build(5, Split::No));
-    let second = ModuleFile::read(&file).function("sw_second").start;
+    let second = LibraryFile::read(&file).function("sw_second").start;
     let scratch = Scratch::new("offline");
     let mut away = module(&file);
     away.path = "/opt/app/lib/libexports.so".into();
     let modules = ModuleList::new(vec![away.clone()]);
     let offline = || {
-        let mut options = Options::default();
+        let mut options = SymbolizerOptions::default();
         options.search_path = vec![scratch.path().join("nothing"), scratch.path().join("files")];
         Symbolizer::new(options).resolve(&[exact(second)], &modules).remove(0)
     };

@@ -1,17 +1,17 @@
 //! The sources of results, and their contents.
 
 use stackweave_core::{CodeAddress, ModuleList};
-use stackweave_symbolize::{Mode, Options, SymbolSource, Symbolizer};
+use stackweave_symbolize::{SymbolSource, SymbolizeMode, Symbolizer, SymbolizerOptions};
 use stackweave_testkit::symbols::library::{Language, Split};
-use stackweave_testkit::symbols::module_file::ModuleFile;
-use stackweave_testkit::symbols::variants::Form;
+use stackweave_testkit::symbols::module_file::LibraryFile;
+use stackweave_testkit::symbols::variants::DebugInfoForm;
 
 use crate::common::{exact, module, modules, or_skip, resolve_one, symbolizer};
 
 #[test]
 fn a_return_address_belongs_to_the_call_before_it() {
     let file = or_skip!(Language::Cpp.build(5, Split::No));
-    let end = ModuleFile::read(&file).function("sw_gives_up").end;
+    let end = LibraryFile::read(&file).function("sw_gives_up").end;
     let symbolizer = symbolizer(&[]);
     let both = [CodeAddress::return_address(end), exact(end)];
     let answers = symbolizer.resolve(&both, &modules(&file));
@@ -26,7 +26,7 @@ fn a_return_address_belongs_to_the_call_before_it() {
 #[test]
 fn a_return_address_and_an_exact_one_have_different_results() {
     let file = or_skip!(Language::C.build(5, Split::No));
-    let start = ModuleFile::read(&file).function("sw_second").start;
+    let start = LibraryFile::read(&file).function("sw_second").start;
     let symbolizer = symbolizer(&[]);
     for _ in 0..2 {
         let answers = symbolizer.resolve(&[exact(start), CodeAddress::return_address(start)], &modules(&file));
@@ -40,8 +40,8 @@ fn a_return_address_and_an_exact_one_have_different_results() {
 #[test]
 fn a_nameless_function_is_named_by_its_start_and_never_by_its_neighbour() {
     let full = or_skip!(Language::C.build(5, Split::No));
-    let stripped = or_skip!(Form::DynamicSymbols.of(&full));
-    let truth = ModuleFile::read(&full);
+    let stripped = or_skip!(DebugInfoForm::DynamicSymbols.of(&full));
+    let truth = LibraryFile::read(&full);
     let symbolizer = symbolizer(&[]);
     for name in ["between", "last_static"] {
         let range = truth.function(name);
@@ -64,9 +64,9 @@ fn a_nameless_function_is_named_by_its_start_and_never_by_its_neighbour() {
 #[test]
 fn each_form_is_resolved_from_its_best_source() {
     let full = or_skip!(Language::C.build(5, Split::No));
-    let truth = ModuleFile::read(&full);
+    let truth = LibraryFile::read(&full);
     let (exported, local) = (truth.function("sw_second").start + 1, truth.function("between").start + 1);
-    for form in Form::ALL {
+    for form in DebugInfoForm::ALL {
         let variant = match form.of(&full) {
             Ok(variant) => variant,
             Err(skipped) => {
@@ -75,9 +75,9 @@ fn each_form_is_resolved_from_its_best_source() {
             }
         };
         let expected = match form {
-            Form::SymbolTable => [SymbolSource::SymbolTable, SymbolSource::SymbolTable],
-            Form::MiniDebugInfo => [SymbolSource::DynamicSymbols, SymbolSource::MiniDebugInfo],
-            Form::DynamicSymbols => [SymbolSource::DynamicSymbols, SymbolSource::UnwindEntry],
+            DebugInfoForm::SymbolTable => [SymbolSource::SymbolTable, SymbolSource::SymbolTable],
+            DebugInfoForm::MiniDebugInfo => [SymbolSource::DynamicSymbols, SymbolSource::MiniDebugInfo],
+            DebugInfoForm::DynamicSymbols => [SymbolSource::DynamicSymbols, SymbolSource::UnwindEntry],
             _ => [SymbolSource::Dwarf, SymbolSource::Dwarf],
         };
         let symbolizer = symbolizer(&variant.debug_folders);
@@ -91,7 +91,7 @@ fn each_form_is_resolved_from_its_best_source() {
 #[test]
 fn a_result_has_its_module_its_offset_and_inlined_calls() {
     let file = or_skip!(Language::Cpp.build(5, Split::No));
-    let range = ModuleFile::read(&file).function("sw_nested");
+    let range = LibraryFile::read(&file).function("sw_nested");
     let bias = 0x7f12_3456_7000;
     let mut module = module(&file);
     (module.bias, module.start, module.end) = (bias, bias, bias + 0x10_0000);
@@ -112,9 +112,9 @@ fn a_result_has_its_module_its_offset_and_inlined_calls() {
 #[test]
 fn dladdr_mode_knows_only_exported_names() {
     let file = or_skip!(Language::C.build(5, Split::No));
-    let truth = ModuleFile::read(&file);
-    let mut options = Options::default();
-    options.mode = Mode::Dladdr;
+    let truth = LibraryFile::read(&file);
+    let mut options = SymbolizerOptions::default();
+    options.mode = SymbolizeMode::Dladdr;
     let symbolizer = Symbolizer::new(options);
     let exported = resolve_one(&symbolizer, &file, truth.function("sw_second").start);
     assert_eq!((&*exported.frames()[0].function, exported.frames()[0].line), ("sw_second", None));

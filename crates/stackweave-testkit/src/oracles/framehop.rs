@@ -7,7 +7,7 @@ use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{ExplicitModuleSectionInfo, MayAllocateDuringUnwind, Unwinder};
 use stackweave_unwind::CodeAddress;
 
-use crate::modules::{self, Module};
+use crate::modules::{self, MappedObject};
 
 type Bytes = &'static [u8];
 
@@ -49,7 +49,7 @@ pub fn capture(frames: &mut [CodeAddress]) -> usize {
     count
 }
 
-fn module_for(module: &Module) -> Option<framehop::Module<Bytes>> {
+fn module_for(module: &MappedObject) -> Option<framehop::Module<Bytes>> {
     let header = module.eh_frame_hdr.clone()?;
     // SAFETY: the loader says that this range is mapped; it stays so for the length of one capture.
     let header_bytes = unsafe { bytes(&header) };
@@ -73,7 +73,7 @@ fn module_for(module: &Module) -> Option<framehop::Module<Bytes>> {
 
 /// Returns the range from the start of `.eh_frame`, as the header states it, to the end of its segment. Only the
 /// usual encoding of the pointer (relative to itself, four bytes) is read: every linker writes it.
-fn eh_frame(module: &Module, header: &Range<u64>, bytes: &[u8]) -> Option<Range<u64>> {
+fn eh_frame(module: &MappedObject, header: &Range<u64>, bytes: &[u8]) -> Option<Range<u64>> {
     const PCREL_SDATA4: u8 = 0x1b;
     if *bytes.get(1)? != PCREL_SDATA4 {
         return None;

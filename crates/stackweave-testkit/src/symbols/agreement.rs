@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::ResolvedFrame;
+use super::SymbolizedFrame;
 use super::comparison::{Comparison, Difference};
 use super::truth::Truth;
 
@@ -30,7 +30,7 @@ impl Agreement {
     /// # Panics
     ///
     /// Panics if there is not one result for each address.
-    pub fn of(name: &str, ours: &[Vec<ResolvedFrame>], truth: &Truth, lines: bool) -> Self {
+    pub fn of(name: &str, ours: &[Vec<SymbolizedFrame>], truth: &Truth, lines: bool) -> Self {
         assert_eq!(ours.len(), truth.addresses.len(), "one answer for each address");
         let mut agreement = Self { name: name.to_owned(), total: ours.len(), ..Self::default() };
         let mut comparison = Comparison::new(lines);
@@ -44,7 +44,7 @@ impl Agreement {
             let Some((difference, frame)) = found else {
                 agreement.agreed += 1;
                 agreement.left_mangled += usize::from(ours.iter().any(is_mangled));
-                let columns = |places: &[ResolvedFrame]| places.iter().map(|place| place.column).collect::<Vec<_>>();
+                let columns = |places: &[SymbolizedFrame]| places.iter().map(|place| place.column).collect::<Vec<_>>();
                 agreement.with_column += usize::from(columns(ours) == columns(expected));
                 continue;
             };
@@ -74,13 +74,13 @@ fn percent(part: usize, whole: usize) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
-fn is_mangled(place: &ResolvedFrame) -> bool {
+fn is_mangled(place: &SymbolizedFrame) -> bool {
     place.function.as_ref().is_some_and(|name| name.starts_with("_Z") || name.starts_with("_R"))
 }
 
-fn example(address: u64, frame: usize, ours: &[ResolvedFrame], expected: &[ResolvedFrame]) -> String {
-    let show = |places: &[ResolvedFrame]| {
-        let place = places.get(frame).map_or_else(|| "nothing".to_owned(), ResolvedFrame::to_string);
+fn example(address: u64, frame: usize, ours: &[SymbolizedFrame], expected: &[SymbolizedFrame]) -> String {
+    let show = |places: &[SymbolizedFrame]| {
+        let place = places.get(frame).map_or_else(|| "nothing".to_owned(), SymbolizedFrame::to_string);
         let (length, depth) = (place.chars().count(), places.len());
         let end: String = place.chars().skip(length.saturating_sub(SHOWN)).collect();
         let start: String = place.chars().take(SHOWN).collect();

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::names::canonical;
-use super::{ResolvedFrame, cxxfilt};
+use super::{SymbolizedFrame, cxxfilt};
 
 /// The first difference between two results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,10 +42,10 @@ impl Comparison {
     /// Returns the first difference, and the index of its frame.
     pub fn first_difference(
         &mut self,
-        ours: &[ResolvedFrame],
-        expected: &[ResolvedFrame],
+        ours: &[SymbolizedFrame],
+        expected: &[SymbolizedFrame],
     ) -> Option<(Difference, usize)> {
-        let function = |place: Option<&ResolvedFrame>| place.and_then(|place| place.function.clone());
+        let function = |place: Option<&SymbolizedFrame>| place.and_then(|place| place.function.clone());
         if ours.is_empty() || (function(ours.last()).is_none() && function(expected.last()).is_some()) {
             return Some((Difference::Nothing, 0));
         }
@@ -118,7 +118,7 @@ fn without_arguments(name: &str) -> String {
     result
 }
 
-fn is_same_file(ours: &ResolvedFrame, expected: &ResolvedFrame) -> bool {
+fn is_same_file(ours: &SymbolizedFrame, expected: &SymbolizedFrame) -> bool {
     match (&ours.file, &expected.file) {
         (Some(ours), Some(expected)) => plain(ours) == plain(expected),
         // Where there is only a symbol, newer LLVMs return the file's name without its folder.

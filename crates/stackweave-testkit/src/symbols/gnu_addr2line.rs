@@ -6,13 +6,13 @@ use std::path::Path;
 
 use super::llvm_symbolizer::query_by_file;
 use super::tool::Tool;
-use super::{ResolvedFrame, Skipped};
+use super::{Skipped, SymbolizedFrame};
 
 /// Resolves each address of `file` to a chain of inlined calls, innermost first. It reports no columns.
 ///
 /// # Panics
 /// When it does not return a result for each address.
-pub fn resolve(file: &Path, addresses: &[u64]) -> Result<Vec<Vec<ResolvedFrame>>, Skipped> {
+pub fn resolve(file: &Path, addresses: &[u64]) -> Result<Vec<Vec<SymbolizedFrame>>, Skipped> {
     let tool = Tool::find(&["addr2line"])?;
     let arguments = ["-a", "-f", "-i", "-C", "-e"].map(str::to_owned).into_iter();
     let arguments: Vec<String> = arguments.chain([file.display().to_string()]).collect();
@@ -27,8 +27,8 @@ pub fn resolve(file: &Path, addresses: &[u64]) -> Result<Vec<Vec<ResolvedFrame>>
 }
 
 /// Parses the output: the address, then two lines for each function, its name and its location.
-fn parse(text: &str) -> Vec<Vec<ResolvedFrame>> {
-    let mut answers: Vec<Vec<ResolvedFrame>> = Vec::new();
+fn parse(text: &str) -> Vec<Vec<SymbolizedFrame>> {
+    let mut answers: Vec<Vec<SymbolizedFrame>> = Vec::new();
     let mut lines = text.lines();
     while let Some(first) = lines.next() {
         if first.starts_with("0x") {
@@ -40,9 +40,9 @@ fn parse(text: &str) -> Vec<Vec<ResolvedFrame>> {
     answers
 }
 
-fn place(function: &str, location: &str) -> ResolvedFrame {
+fn place(function: &str, location: &str) -> SymbolizedFrame {
     let location = location.split(" (discriminator").next().unwrap_or_default();
     let (file, line) = location.rsplit_once(':').unwrap_or((location, ""));
     let known = |text: &str| (text != "??").then(|| text.to_owned());
-    ResolvedFrame { function: known(function), file: known(file), line: line.parse().unwrap_or(0), column: 0 }
+    SymbolizedFrame { function: known(function), file: known(file), line: line.parse().unwrap_or(0), column: 0 }
 }

@@ -7,13 +7,17 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::tool::Tool;
-use super::{ResolvedFrame, Skipped};
+use super::{Skipped, SymbolizedFrame};
 
 /// Resolves each address of `file` to a chain of inlined calls, innermost first.
 ///
 /// # Panics
 /// When it does not return a result for each address.
-pub fn resolve(file: &Path, addresses: &[u64], debug_folders: &[PathBuf]) -> Result<Vec<Vec<ResolvedFrame>>, Skipped> {
+pub fn resolve(
+    file: &Path,
+    addresses: &[u64],
+    debug_folders: &[PathBuf],
+) -> Result<Vec<Vec<SymbolizedFrame>>, Skipped> {
     let tool = Tool::find(&["llvm-symbolizer"])?;
     let mut arguments = vec!["--inlines".to_owned(), "--demangle".to_owned(), "--output-style=LLVM".to_owned()];
     arguments.extend(debug_folders.iter().map(|folder| format!("--debug-file-directory={}", folder.display())));
@@ -41,7 +45,7 @@ pub(super) fn query_by_file(tool: &Tool, arguments: &[String], questions: &str) 
 }
 
 /// Parses the output: two lines for each function, its name and its location, and an empty line after each result.
-fn parse(text: &str) -> Vec<Vec<ResolvedFrame>> {
+fn parse(text: &str) -> Vec<Vec<SymbolizedFrame>> {
     let mut answers = Vec::new();
     let mut places = Vec::new();
     let mut lines = text.lines();
@@ -55,10 +59,10 @@ fn parse(text: &str) -> Vec<Vec<ResolvedFrame>> {
     answers
 }
 
-fn place(function: &str, location: &str) -> ResolvedFrame {
+fn place(function: &str, location: &str) -> SymbolizedFrame {
     let mut parts = location.rsplitn(3, ':');
     let column = parts.next().and_then(|column| column.parse().ok()).unwrap_or(0);
     let line = parts.next().and_then(|line| line.parse().ok()).unwrap_or(0);
     let known = |text: &str| (!text.is_empty() && text != "??").then(|| text.to_owned());
-    ResolvedFrame { function: known(function), file: parts.next().and_then(known), line, column }
+    SymbolizedFrame { function: known(function), file: parts.next().and_then(known), line, column }
 }

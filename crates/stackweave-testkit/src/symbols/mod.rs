@@ -24,7 +24,7 @@ use std::fmt;
 /// One function at an address, as an oracle or the symbolizer reports it. An address with inlined calls has
 /// several, innermost first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ResolvedFrame {
+pub struct SymbolizedFrame {
     /// The demangled name.
     pub function: Option<String>,
     /// The file, with its folder.
@@ -35,7 +35,7 @@ pub struct ResolvedFrame {
     pub column: u32,
 }
 
-impl fmt::Display for ResolvedFrame {
+impl fmt::Display for SymbolizedFrame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (function, file) = (self.function.as_deref().unwrap_or("??"), self.file.as_deref().unwrap_or("??"));
         write!(f, "{function} at {file}:{}:{}", self.line, self.column)

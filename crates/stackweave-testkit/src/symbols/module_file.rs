@@ -8,7 +8,7 @@ use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, SymbolKind};
 
 /// A library's file.
 #[derive(Clone, Debug)]
-pub struct ModuleFile {
+pub struct LibraryFile {
     /// Its functions by name: from `.symtab`, or from `.dynsym` if there is no `.symtab`.
     pub functions: Vec<(String, Range<u64>)>,
     /// Its build id.
@@ -19,7 +19,7 @@ pub struct ModuleFile {
     pub has_dwarf: bool,
 }
 
-impl ModuleFile {
+impl LibraryFile {
     /// Reads the file.
     ///
     /// # Panics

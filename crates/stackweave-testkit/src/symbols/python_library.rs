@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Skipped;
-use super::module_file::ModuleFile;
+use super::module_file::LibraryFile;
 use super::tool::Tool;
 
 const WHERE: &str =
@@ -15,7 +15,7 @@ pub fn with_debug_information() -> Result<PathBuf, Skipped> {
     if path.extension().is_some_and(|extension| extension == "a") || !path.is_file() {
         return Err(Skipped("the python3 on the path has no shared libpython".into()));
     }
-    if !ModuleFile::read(&path).has_dwarf {
+    if !LibraryFile::read(&path).has_dwarf {
         return Err(Skipped(format!("{} has no debug information", path.display())));
     }
     Ok(path)

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::module_file::ModuleFile;
+use super::module_file::LibraryFile;
 use super::names::canonical;
-use super::{ResolvedFrame, Skipped, cxxfilt, llvm_symbolizer};
+use super::{Skipped, SymbolizedFrame, cxxfilt, llvm_symbolizer};
 
 /// `llvm-symbolizer`'s results for addresses in every function of a file.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub struct Truth {
     /// The addresses.
     pub addresses: Vec<u64>,
     /// The result for each address.
-    pub answers: Vec<Vec<ResolvedFrame>>,
+    pub answers: Vec<Vec<SymbolizedFrame>>,
     /// Functions with more than one name.
     pub other_names: OtherNames,
 }
@@ -24,7 +24,7 @@ pub struct Truth {
 impl Truth {
     /// Queries `llvm-symbolizer` for about `count` addresses.
     pub fn about(file: &Path, count: usize) -> Result<Self, Skipped> {
-        let module = ModuleFile::read(file);
+        let module = LibraryFile::read(file);
         let addresses = module.sample(count);
         let answers = llvm_symbolizer::resolve(file, &addresses, &[])?;
         Ok(Self { file: file.to_owned(), addresses, answers, other_names: OtherNames::of(&module) })
@@ -39,7 +39,7 @@ pub struct OtherNames {
 }
 
 impl OtherNames {
-    fn of(module: &ModuleFile) -> Self {
+    fn of(module: &LibraryFile) -> Self {
         let plain = cxxfilt::demangle(module.functions.iter().map(|(name, _)| name.as_str()));
         let mut by_start: BTreeMap<u64, (Range<u64>, Vec<String>)> = BTreeMap::new();
         for ((_, range), plain) in module.functions.iter().zip(plain) {
@@ -59,12 +59,12 @@ impl OtherNames {
     pub fn renamed(
         &self,
         address: u64,
-        ours: &[ResolvedFrame],
-        expected: &[ResolvedFrame],
-    ) -> Option<Vec<ResolvedFrame>> {
+        ours: &[SymbolizedFrame],
+        expected: &[SymbolizedFrame],
+    ) -> Option<Vec<SymbolizedFrame>> {
         let (_, (range, names)) = self.by_start.range(..=address).next_back()?;
         let is_name =
-            |place: &ResolvedFrame| place.function.as_ref().is_some_and(|name| names.contains(&canonical(name)));
+            |place: &SymbolizedFrame| place.function.as_ref().is_some_and(|name| names.contains(&canonical(name)));
         if !range.contains(&address) || !is_name(ours.last()?) || !is_name(expected.last()?) {
             return None;
         }

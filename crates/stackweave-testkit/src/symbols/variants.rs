@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Skipped;
-use super::module_file::ModuleFile;
+use super::module_file::LibraryFile;
 use super::tool::Tool;
 use super::workshop::built;
 
@@ -27,7 +27,7 @@ pub struct Variant {
 
 /// The form of a library's debug information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum DebugInfoForm {
     /// Unchanged.
     Full,
     /// Debug sections compressed by zlib.
@@ -52,7 +52,7 @@ pub enum Form {
     DynamicSymbols,
 }
 
-impl Form {
+impl DebugInfoForm {
     /// Every form.
     pub const ALL: [Self; 11] = [
         Self::Full,
@@ -105,7 +105,7 @@ impl Form {
             }
             Self::BuildId => {
                 let id =
-                    ModuleFile::read(full).build_id.ok_or_else(|| Skipped("the linker gave no build id".into()))?;
+                    LibraryFile::read(full).build_id.ok_or_else(|| Skipped("the linker gave no build id".into()))?;
                 let (first, rest) = id.split_at(1);
                 let debug = folder.join("debug/.build-id").join(hex(first)).join(format!("{}.debug", hex(rest)));
                 keep_debug(full, folder, &debug)?;

@@ -9,22 +9,22 @@ use stackweave_core::{CodeAddress, StackPointer, StopReason};
 
 use crate::captured::{Captured, LastStackMark};
 use crate::platform::arch::{EntryRegisters, Registers};
-use crate::platform::counters::add;
 use crate::platform::last_stack::{CAPACITY, Verified};
 use crate::platform::stack_memory::StackMemory;
+use crate::platform::thread_counters::add;
 use crate::platform::thread_state::{CaptureState, ThreadState};
-use crate::platform::walk::{Frame, RegisterSource, Start, Walk, WalkCounts, WalkEnd};
+use crate::platform::walk::{RegisterSource, Walk, WalkCounts, WalkEnd, WalkFrame, WalkStart};
 
 /// The output of a capture.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Output {
+pub(crate) struct CaptureOutput {
     frames: *mut u64,
     stack_pointers: *mut u64,
     limit: usize,
     skip: usize,
 }
 
-impl Output {
+impl CaptureOutput {
     pub(crate) fn new(frames: &mut [CodeAddress], stack_pointers: Option<&mut [StackPointer]>, skip: usize) -> Self {
         let (stack_pointers, room) = match stack_pointers {
             Some(slice) => (slice.as_mut_ptr().cast(), slice.len()),
@@ -83,8 +83,8 @@ pub(crate) unsafe extern "sysv64" fn enter(
     stack_pointers: *mut u64,
     entry: &EntryRegisters,
 ) -> u64 {
-    let first = Frame { address: CodeAddress::return_address(entry.pc), sp: entry.sp, fp: entry.fp };
-    let output = Output { frames, stack_pointers, limit, skip };
+    let first = WalkFrame { address: CodeAddress::return_address(entry.pc), sp: entry.sp, fp: entry.fp };
+    let output = CaptureOutput { frames, stack_pointers, limit, skip };
     // A repeated capture meets the last stack with its first frame: that case is completely handled here.
     if let Some(state) = ThreadState::current()
         && state.busy.load(Ordering::Relaxed) == 0
@@ -109,34 +109,34 @@ pub(crate) unsafe extern "sysv64" fn enter(
         }
         lease.end();
     }
-    let start = Start { first, source: RegisterSource::Entry(entry) };
+    let start = WalkStart { first, source: RegisterSource::Entry(entry) };
     // SAFETY: the stub's caller promises valid buffers.
     pack(unsafe { capture(&start, &output) })
 }
 
 /// Walks a stack whose first frames are new.
 #[inline(never)]
-unsafe fn walk(lease: Lease<'_>, entry: &EntryRegisters, output: &Output, cursor: usize) -> Captured {
-    let first = Frame { address: CodeAddress::return_address(entry.pc), sp: entry.sp, fp: entry.fp };
+unsafe fn walk(lease: Lease<'_>, entry: &EntryRegisters, output: &CaptureOutput, cursor: usize) -> Captured {
+    let first = WalkFrame { address: CodeAddress::return_address(entry.pc), sp: entry.sp, fp: entry.fp };
     // SAFETY: the caller keeps this function's contract, which is the same.
-    unsafe { walk_from(lease, &Start { first, source: RegisterSource::Entry(entry) }, output, Some(cursor)) }
+    unsafe { walk_from(lease, &WalkStart { first, source: RegisterSource::Entry(entry) }, output, Some(cursor)) }
 }
 
 /// Captures the stack that `registers` describe.
 ///
 /// # Safety
 /// The buffers of `output` have its lengths.
-pub(crate) unsafe fn capture_registers(registers: &Registers, output: &Output) -> Captured {
+pub(crate) unsafe fn capture_registers(registers: &Registers, output: &CaptureOutput) -> Captured {
     let address = CodeAddress::instruction_pointer(registers.pc());
-    let first = Frame { address, sp: registers.sp(), fp: registers.fp() };
-    let start = Start { first, source: RegisterSource::Context(registers) };
+    let first = WalkFrame { address, sp: registers.sp(), fp: registers.fp() };
+    let start = WalkStart { first, source: RegisterSource::Context(registers) };
     // SAFETY: the caller promises a valid output.
     unsafe { capture(&start, output) }
 }
 
 /// Captures without assuming that any part of the stack is unchanged.
 #[inline(never)]
-unsafe fn capture(start: &Start<'_>, output: &Output) -> Captured {
+unsafe fn capture(start: &WalkStart<'_>, output: &CaptureOutput) -> Captured {
     const NO_MEMORY: Captured = Captured { len: 0, stop: StopReason::BadMemory };
     if output.limit == 0 {
         return Captured { len: 0, stop: StopReason::DepthLimit };
@@ -200,7 +200,12 @@ pub(crate) fn last_stack() -> Option<LastStackMark> {
 /// # Safety
 /// No other capture uses the state, and the buffers of `output` have its lengths.
 #[inline(always)]
-unsafe fn walk_from(lease: Lease<'_>, start: &Start<'_>, output: &Output, cursor: Option<usize>) -> Captured {
+unsafe fn walk_from(
+    lease: Lease<'_>,
+    start: &WalkStart<'_>,
+    output: &CaptureOutput,
+    cursor: Option<usize>,
+) -> Captured {
     let state = lease.0;
     // SAFETY: the caller promises that no other capture uses it, and `busy` keeps signal handlers away.
     let own = unsafe { &mut *state.own.get() };
@@ -230,7 +235,7 @@ unsafe fn walk_from(lease: Lease<'_>, start: &Start<'_>, output: &Output, cursor
 /// # Safety
 /// The same as for [`walk_from`].
 #[inline(always)]
-unsafe fn finish(lease: Lease<'_>, ended: WalkEnd, output: &Output) -> Captured {
+unsafe fn finish(lease: Lease<'_>, ended: WalkEnd, output: &CaptureOutput) -> Captured {
     let state = lease.0;
     // SAFETY: the caller promises a valid output.
     let captured = unsafe { output.write(&*state.own.get(), ended) };

@@ -3,11 +3,11 @@
 use stackweave_core::{CodeAddress, StopReason};
 
 use super::arch::{Registers, dwarf};
-use super::cfi::{Cie, Section, Table, rule_at};
-use super::general::{self, Failure};
+use super::cfi::{Cie, Table, TableSection, rule_at};
+use super::dwarf_step::{self, StepFailure};
 use super::rule::{Rule, RuleKind};
 use super::stack_memory::{KnownStacks, StackMemory};
-use super::walk::Frame;
+use super::walk::WalkFrame;
 
 /// A stack for steps: page-aligned, with known words, and not the thread's own.
 #[repr(C, align(4096))]
@@ -23,7 +23,7 @@ const WORDS: usize = 1024;
 pub fn step(data: &[u8]) {
     let [mode, low, high, bytes @ ..] = data else { return };
     // Use addresses near the section's own, so that pc-relative entries are hit often.
-    let section = Section { bytes, address: 0x10_0000 };
+    let section = TableSection { bytes, address: 0x10_0000 };
     let pc = 0x10_0000 + u64::from(u16::from_le_bytes([*low, *high])) * 16;
     let table = if mode & 1 == 0 {
         Table::from_entries(section)
@@ -37,7 +37,7 @@ pub fn step(data: &[u8]) {
 
     let stack = fake_stack();
     let base = core::ptr::from_ref(stack).expose_provenance() as u64;
-    let frame = Frame { address: CodeAddress::instruction_pointer(pc), sp: base + 8 * 64, fp: base + 8 * 256 };
+    let frame = WalkFrame { address: CodeAddress::instruction_pointer(pc), sp: base + 8 * 64, fp: base + 8 * 256 };
     let general = step_generally(&section, fde.offset, frame);
     let compact = step_compactly(rule, frame);
     if let (Some(compact), Some(general)) = (compact, general) {
@@ -60,14 +60,18 @@ fn fake_stack() -> &'static FakeStack {
 }
 
 /// The result of a step, as far as both ways can compute it: return address, stack pointer, frame pointer.
-type Caller = (u64, u64, u64);
+type StepResult = (u64, u64, u64);
 
-fn step_generally(section: &Section<'_>, entry: usize, frame: Frame) -> Option<Result<Caller, StopReason>> {
+fn step_generally(
+    section: &TableSection<'_>,
+    entry: usize,
+    frame: WalkFrame,
+) -> Option<Result<StepResult, StopReason>> {
     let mut known = KnownStacks::new();
     let mut memory = StackMemory::new(&mut known);
     assert!(memory.enter(frame.sp));
     let registers = Registers::partial(frame.address.address(), frame.sp, frame.fp);
-    match general::step(section, entry, frame.address.lookup(), &registers, &mut memory) {
+    match dwarf_step::step(section, entry, frame.address.lookup(), &registers, &mut memory) {
         Ok(stepped) if stepped.is_signal_frame => None,
         Ok(stepped) => {
             let fp = stepped.registers.get(dwarf::FRAME_POINTER as usize);
@@ -75,13 +79,13 @@ fn step_generally(section: &Section<'_>, entry: usize, frame: Frame) -> Option<R
             let caller = (stepped.registers.pc(), stepped.registers.sp(), fp.unwrap_or(frame.fp));
             Some(Ok(caller))
         }
-        Err(Failure::Stop(StopReason::EndOfStack)) => Some(Err(StopReason::EndOfStack)),
+        Err(StepFailure::Stop(StopReason::EndOfStack)) => Some(Err(StopReason::EndOfStack)),
         Err(_) => None,
     }
 }
 
 /// Takes a plain step with an independent implementation.
-fn step_compactly(rule: Rule, frame: Frame) -> Option<Result<Caller, StopReason>> {
+fn step_compactly(rule: Rule, frame: WalkFrame) -> Option<Result<StepResult, StopReason>> {
     let mut known = KnownStacks::new();
     let mut memory = StackMemory::new(&mut known);
     assert!(memory.enter(frame.sp));

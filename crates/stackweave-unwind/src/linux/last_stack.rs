@@ -17,7 +17,7 @@
 
 use crate::platform::rule::{Rule, RuleKind};
 use crate::platform::stack_memory::read_word;
-use crate::platform::walk::Frame;
+use crate::platform::walk::WalkFrame;
 
 /// The maximum depth of a walk.
 pub(crate) const CAPACITY: usize = 1 << 16;
@@ -57,9 +57,9 @@ struct SavedWord {
     value: u64,
 }
 
-/// The record of the last stack. Zeroed memory, followed by [`LastStack::clear`], makes an empty one.
+/// The record of the last stack. Zeroed memory, followed by [`LastNativeStack::clear`], makes an empty one.
 #[repr(C)]
-pub(crate) struct LastStack {
+pub(crate) struct LastNativeStack {
     /// Number of times that another stack was recorded. Never reset.
     version: u64,
     /// Frames are `top..CAPACITY`.
@@ -102,7 +102,7 @@ pub(crate) enum Verified {
     Changed(usize),
 }
 
-impl LastStack {
+impl LastNativeStack {
     pub(crate) fn clear(&mut self) {
         self.version += 1;
         self.top = CAPACITY;
@@ -210,7 +210,7 @@ impl LastStack {
     /// Checks the whole record against a stack that is readable up to `high`, with the given innermost frame.
     /// [`Verified::Changed`] has the first recorded frame that may still exist.
     #[inline(always)]
-    pub(crate) fn verify_all(&self, frame: &Frame, limit: usize, high: u64) -> Verified {
+    pub(crate) fn verify_all(&self, frame: &WalkFrame, limit: usize, high: u64) -> Verified {
         if self.pending != 0 || !self.is_at(self.top, frame.address.to_bits(), frame.sp, frame.fp) {
             return Verified::Changed(self.top);
         }

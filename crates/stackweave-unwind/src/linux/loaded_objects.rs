@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::platform::arch::thread_control_block;
 use crate::platform::list_lock;
 
-pub(crate) type Visit = unsafe extern "C" fn(*mut libc::dl_phdr_info, usize, *mut c_void) -> c_int;
+pub(crate) type ObjectCallback = unsafe extern "C" fn(*mut libc::dl_phdr_info, usize, *mut c_void) -> c_int;
 
 /// The thread control block of the visiting thread; 0: none.
 static VISITOR: AtomicU64 = AtomicU64::new(0);
@@ -32,7 +32,7 @@ const PAUSE: core::time::Duration = core::time::Duration::from_micros(100);
 /// # Safety
 /// `visit` may be called with `data`, and does not unwind.
 #[must_use]
-pub(crate) unsafe fn visit_loaded_objects(visit: Visit, data: *mut c_void) -> bool {
+pub(crate) unsafe fn visit_loaded_objects(visit: ObjectCallback, data: *mut c_void) -> bool {
     exclude_forks();
     if !begin_visit(ATTEMPTS_IN_CAPTURE, std::thread::yield_now) {
         return false;
@@ -48,7 +48,7 @@ pub(crate) unsafe fn visit_loaded_objects(visit: Visit, data: *mut c_void) -> bo
 ///
 /// # Safety
 /// The same as for [`visit_loaded_objects`].
-pub(crate) unsafe fn visit_and_wait(visit: Visit, data: *mut c_void) -> bool {
+pub(crate) unsafe fn visit_and_wait(visit: ObjectCallback, data: *mut c_void) -> bool {
     exclude_forks();
     begin_visit(MAX_ATTEMPTS, || std::thread::sleep(PAUSE));
     let is_visited = list_lock::with_list(|| {

@@ -5,12 +5,12 @@ use core::mem::{MaybeUninit, offset_of};
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::platform::cfi::{Section, Table};
+use crate::platform::cfi::{Table, TableSection};
 use crate::platform::loaded_objects::visit_loaded_objects;
 
 /// A loaded object.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Module {
+pub(crate) struct LoadedObject {
     pub(crate) start: u64,
     pub(crate) end: u64,
     /// Its unwind entries, if it has any.
@@ -30,14 +30,14 @@ pub(crate) fn prepare() {
 }
 
 /// Returns the module that holds `pc`.
-pub(crate) fn find_module(pc: u64) -> Option<Module> {
+pub(crate) fn find_module(pc: u64) -> Option<LoadedObject> {
     let find = FIND_OBJECT.load(Ordering::Relaxed);
     if find.is_null() {
         return find_by_iteration(pc);
     }
     // SAFETY: the symbol has this type in every C library that defines it.
     let find = unsafe { core::mem::transmute::<*mut c_void, FindObject>(find) };
-    let mut object = MaybeUninit::<Object>::uninit();
+    let mut object = MaybeUninit::<DlFindObject>::uninit();
     // SAFETY: the address is only compared; `object` is large enough for the result.
     if unsafe { find(ptr::without_provenance_mut(pc as usize), object.as_mut_ptr()) } != 0 {
         return None;
@@ -45,7 +45,7 @@ pub(crate) fn find_module(pc: u64) -> Option<Module> {
     // SAFETY: initialised on success.
     let object = unsafe { object.assume_init() };
     let (start, end) = (object.start.addr() as u64, object.end.addr() as u64);
-    let module = Module { start, end, table: None };
+    let module = LoadedObject { start, end, table: None };
     if object.unwind_header.is_null() {
         return Some(module);
     }
@@ -53,17 +53,17 @@ pub(crate) fn find_module(pc: u64) -> Option<Module> {
     // and the link map's first field is the load bias.
     let segments = unsafe { Segments::of_image(object.start, *object.link_map) };
     match segments {
-        Some(segments) => Some(Module { table: segments.table(object.unwind_header.addr() as u64), ..module }),
+        Some(segments) => Some(LoadedObject { table: segments.table(object.unwind_header.addr() as u64), ..module }),
         None => find_by_iteration(pc),
     }
 }
 
 /// `_dl_find_object` of glibc 2.35 and later: lock-free and async-signal-safe.
-type FindObject = unsafe extern "C" fn(*mut c_void, *mut Object) -> c_int;
+type FindObject = unsafe extern "C" fn(*mut c_void, *mut DlFindObject) -> c_int;
 
 /// glibc's `struct dl_find_object`.
 #[repr(C)]
-struct Object {
+struct DlFindObject {
     flags: u64,
     start: *mut c_void,
     end: *mut c_void,
@@ -117,16 +117,16 @@ impl Segments {
         // SAFETY: the file's part of a loaded segment is mapped and readable while the module is loaded; the table
         // is dropped when any module is unloaded.
         let bytes = unsafe { core::slice::from_raw_parts(pointer, length as usize) };
-        Table::from_header(Section { bytes, address }, unwind_header).ok()
+        Table::from_header(TableSection { bytes, address }, unwind_header).ok()
     }
 }
 
 /// Finds the module in C libraries without `_dl_find_object`. Takes the loader's lock.
 #[cold]
-fn find_by_iteration(pc: u64) -> Option<Module> {
+fn find_by_iteration(pc: u64) -> Option<LoadedObject> {
     struct Wanted {
         pc: u64,
-        module: Option<Module>,
+        module: Option<LoadedObject>,
     }
     unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, size: usize, wanted: *mut c_void) -> c_int {
         debug_assert!(size >= offset_of!(libc::dl_phdr_info, dlpi_adds));
@@ -141,7 +141,7 @@ fn find_by_iteration(pc: u64) -> Option<Module> {
         let end = loads().map(|header| segments.bias.wrapping_add(header.p_vaddr + header.p_memsz)).max();
         let header = segments.iter().find(|header| header.p_type == libc::PT_GNU_EH_FRAME);
         let table = header.and_then(|header| segments.table(segments.bias.wrapping_add(header.p_vaddr)));
-        wanted.module = start.zip(end).map(|(start, end)| Module { start, end, table });
+        wanted.module = start.zip(end).map(|(start, end)| LoadedObject { start, end, table });
         1
     }
     let mut wanted = Wanted { pc, module: None };

@@ -5,7 +5,7 @@
 use stackweave_core::CodeAddress;
 
 use crate::platform::cfi::{Cie, Malformed, Table, rule_at};
-use crate::platform::loader::{self, Module};
+use crate::platform::loader::{self, LoadedObject};
 use crate::platform::registered_code;
 use crate::platform::rule::{Rule, RuleKind};
 
@@ -14,7 +14,7 @@ const MODULES: usize = 16;
 /// A thread's cache of modules.
 #[derive(Debug)]
 pub(crate) struct Lookup {
-    modules: [Module; MODULES],
+    modules: [LoadedObject; MODULES],
     /// The next slot to overwrite.
     next: usize,
     last_cie: Cie,
@@ -22,7 +22,7 @@ pub(crate) struct Lookup {
 
 impl Lookup {
     pub(crate) const fn new() -> Self {
-        Self { modules: [Module { start: 0, end: 0, table: None }; MODULES], next: 0, last_cie: Cie::NONE }
+        Self { modules: [LoadedObject { start: 0, end: 0, table: None }; MODULES], next: 0, last_cie: Cie::NONE }
     }
 
     /// Drops everything: a module was unloaded.
@@ -34,7 +34,7 @@ impl Lookup {
     pub(crate) fn rule(&mut self, address: CodeAddress) -> Rule {
         let pc = address.lookup();
         match self.module(pc) {
-            Some(Module { table: Some(table), .. }) => rule_at(&table, pc, &mut self.last_cie),
+            Some(LoadedObject { table: Some(table), .. }) => rule_at(&table, pc, &mut self.last_cie),
             Some(_) => Rule::of(RuleKind::NoEntry),
             None => registered_code::rule(pc).unwrap_or(Rule::of(RuleKind::NoModule)),
         }
@@ -55,7 +55,7 @@ impl Lookup {
         self.table(pc)?.end_of_entry(pc, &mut self.last_cie)
     }
 
-    fn module(&mut self, pc: u64) -> Option<Module> {
+    fn module(&mut self, pc: u64) -> Option<LoadedObject> {
         if let Some(module) = self.modules.iter().find(|module| pc >= module.start && pc < module.end) {
             return Some(*module);
         }

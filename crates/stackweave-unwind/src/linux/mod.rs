@@ -5,10 +5,9 @@
 mod arch;
 mod capture;
 mod cfi;
-mod counters;
+mod dwarf_step;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-mod general;
 mod last_stack;
 mod list_lock;
 mod loaded_objects;
@@ -22,19 +21,20 @@ mod rule;
 mod rule_cache;
 mod slow_step;
 mod stack_memory;
+mod step_without_entry;
 pub mod stepping;
+mod thread_counters;
 mod thread_memory;
 mod thread_state;
 mod unload_watch;
 mod walk;
-mod without_entry;
 
 use core::ffi::c_void;
 
 use stackweave_core::{CodeAddress, StackPointer};
 
 use crate::captured::Captured;
-use capture::Output;
+use capture::CaptureOutput;
 
 pub(crate) use capture::last_stack;
 pub(crate) use module_list::modules;
@@ -72,7 +72,7 @@ pub(crate) unsafe fn capture_from_context(
 ) -> Captured {
     // SAFETY: the caller promises a valid context.
     let registers = unsafe { arch::Registers::from_context(context.cast()) };
-    let output = Output::new(frames, stack_pointers, skip);
+    let output = CaptureOutput::new(frames, stack_pointers, skip);
     // SAFETY: the output was made from slices.
     unsafe { capture::capture_registers(&registers, &output) }
 }

@@ -12,7 +12,7 @@ use crate::platform::stack_memory::read_word;
 
 /// The position of the loop.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Position {
+pub(crate) struct StepPosition {
     /// The current frame: `CodeAddress` bits, stack pointer, frame pointer.
     pub(crate) address: u64,
     pub(crate) sp: u64,
@@ -55,8 +55,8 @@ pub(crate) struct Surroundings<'a> {
 /// The stack is readable from `position.sp` to `high`; `position.cursor` is an index into `slots`, and
 /// `position.count` is an index into `walked`.
 #[inline(never)]
-pub(crate) unsafe fn walk(position: &mut Position, surroundings: &mut Surroundings<'_>) -> Pause {
-    let Position { mut address, mut sp, mut fp, mut guess, mut before, mut cursor, count } = *position;
+pub(crate) unsafe fn walk(position: &mut StepPosition, surroundings: &mut Surroundings<'_>) -> Pause {
+    let StepPosition { mut address, mut sp, mut fp, mut guess, mut before, mut cursor, count } = *position;
     let (cache, high, slots) = (surroundings.cache, surroundings.high, surroundings.slots);
     let first = surroundings.walked.as_mut_ptr();
     // SAFETY: an index into the slice, as the caller promises.
@@ -102,6 +102,6 @@ pub(crate) unsafe fn walk(position: &mut Position, surroundings: &mut Surroundin
     };
     // SAFETY: advanced within the slice.
     let count = unsafe { next.offset_from_unsigned(first) };
-    *position = Position { address, sp, fp, guess, before, cursor, count };
+    *position = StepPosition { address, sp, fp, guess, before, cursor, count };
     pause
 }

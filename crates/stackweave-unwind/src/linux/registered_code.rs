@@ -7,7 +7,7 @@
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use crate::platform::cfi::{Cie, Section, Table, rule_at};
+use crate::platform::cfi::{Cie, Table, TableSection, rule_at};
 use crate::platform::process_count::ProcessCount;
 use crate::platform::rule::Rule;
 
@@ -15,7 +15,7 @@ use crate::platform::rule::Rule;
 #[derive(Debug)]
 #[must_use = "dropping it makes the code unknown again"]
 pub struct RegisteredCode {
-    code: *const Registration,
+    code: *const CodeRegistration,
 }
 
 // SAFETY: the pointer is to an immutable value that only `drop` frees.
@@ -25,7 +25,7 @@ unsafe impl Sync for RegisteredCode {}
 
 /// One registration.
 #[derive(Debug)]
-struct Registration {
+struct CodeRegistration {
     start: u64,
     length: u64,
     /// A copy of its `.eh_frame`, and the address of the original; empty: the code keeps frame pointers.
@@ -34,7 +34,7 @@ struct Registration {
 }
 
 /// The registrations. The list is replaced as a whole when one is added or removed.
-static CODES: AtomicPtr<Vec<*const Registration>> = AtomicPtr::new(core::ptr::null_mut());
+static CODES: AtomicPtr<Vec<*const CodeRegistration>> = AtomicPtr::new(core::ptr::null_mut());
 /// The captures that are reading `CODES`.
 static READERS: ProcessCount = ProcessCount::new();
 /// Incremented when a registration is removed: rules that were read from it must be dropped, as for an unloaded
@@ -51,7 +51,7 @@ static CHANGES: ProcessCount = ProcessCount::new();
 ///
 /// Must not be called from a signal handler; nor may the result be dropped in one.
 pub fn register_code(start: *const u8, length: usize, eh_frame: &[u8]) -> RegisteredCode {
-    let code = Box::into_raw(Box::new(Registration {
+    let code = Box::into_raw(Box::new(CodeRegistration {
         start: start.addr() as u64,
         length: length as u64,
         entries: eh_frame.to_vec(),
@@ -71,7 +71,7 @@ impl Drop for RegisteredCode {
 }
 
 /// Replaces the list by a changed copy, and waits until no thread reads the old one.
-fn change(edit: impl FnOnce(&mut Vec<*const Registration>)) {
+fn change(edit: impl FnOnce(&mut Vec<*const CodeRegistration>)) {
     while !CHANGES.try_enter_alone() {
         std::thread::yield_now();
     }
@@ -104,17 +104,19 @@ pub(crate) fn rule(pc: u64) -> Option<Rule> {
         if code.entries.is_empty() {
             return Rule::frame_pointer();
         }
-        let section = Section { bytes: &code.entries, address: code.entries_address };
+        let section = TableSection { bytes: &code.entries, address: code.entries_address };
         rule_at(&Table::from_entries(section), pc, &mut { Cie::NONE })
     })
 }
 
 /// Calls `then` with the unwind entries of the registered code that contains `pc`.
 pub(crate) fn with_entries<R>(pc: u64, then: impl FnOnce(Table<'_>) -> R) -> Option<R> {
-    with_code(pc, |code| then(Table::from_entries(Section { bytes: &code.entries, address: code.entries_address })))
+    with_code(pc, |code| {
+        then(Table::from_entries(TableSection { bytes: &code.entries, address: code.entries_address }))
+    })
 }
 
-fn with_code<R>(pc: u64, then: impl FnOnce(&Registration) -> R) -> Option<R> {
+fn with_code<R>(pc: u64, then: impl FnOnce(&CodeRegistration) -> R) -> Option<R> {
     if CODES.load(Ordering::Relaxed).is_null() {
         return None;
     }
@@ -131,7 +133,7 @@ fn with_code<R>(pc: u64, then: impl FnOnce(&Registration) -> R) -> Option<R> {
 ///
 /// Before GCC 13, libgcc takes a lock here if anything was registered with it, so this is not for signal handlers.
 /// The result is never cached, because libgcc does not report when it becomes invalid.
-pub(crate) fn libgcc_entry(pc: u64) -> Option<(Section<'static>, usize)> {
+pub(crate) fn libgcc_entry(pc: u64) -> Option<(TableSection<'static>, usize)> {
     unsafe extern "C" {
         fn _Unwind_Find_FDE(pc: *const c_void, bases: *mut [*const c_void; 3]) -> *const c_void;
     }
@@ -152,7 +154,7 @@ pub(crate) fn libgcc_entry(pc: u64) -> Option<(Section<'static>, usize)> {
     let offset = entry.addr() - cie;
     // SAFETY: both entries belong to one table, which is valid while its code is on the stack.
     let bytes = unsafe { core::slice::from_raw_parts(entry.byte_sub(offset).cast(), offset + 4 + length) };
-    Some((Section { bytes, address: cie as u64 }, offset))
+    Some((TableSection { bytes, address: cie as u64 }, offset))
 }
 
 #[cfg(test)]

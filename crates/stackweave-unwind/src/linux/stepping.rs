@@ -6,9 +6,9 @@
 use stackweave_core::{CodeAddress, StopReason};
 
 pub use crate::platform::arch::Registers;
-use crate::platform::cfi::{Cie, Malformed, Section, Table};
-use crate::platform::general::{self, Failure};
-pub use crate::platform::without_entry::step as step_without_entry;
+use crate::platform::cfi::{Cie, Malformed, Table, TableSection};
+use crate::platform::dwarf_step::{self, StepFailure};
+pub use crate::platform::step_without_entry::step as step_without_entry;
 
 /// The memory of the process whose frames are walked.
 pub trait ReadMemory {
@@ -44,7 +44,7 @@ impl<'a> UnwindTable<'a> {
     /// Reads the entries to which the `.eh_frame_hdr` at `header` points; `None` if it is malformed. `segment`
     /// contains both, and begins at `address`.
     pub fn new(segment: &'a [u8], address: u64, header: u64) -> Option<Self> {
-        Table::from_header(Section { bytes: segment, address }, header).ok().map(Self)
+        Table::from_header(TableSection { bytes: segment, address }, header).ok().map(Self)
     }
 
     /// Returns the end of the entry that covers `pc`, if there is one.
@@ -60,9 +60,9 @@ impl<'a> UnwindTable<'a> {
     pub fn step(&self, pc: u64, registers: &Registers, memory: &mut impl ReadMemory) -> Result<Stepped, StopReason> {
         let entry = self.0.find(pc, &mut { Cie::NONE }).map_err(|Malformed| StopReason::UnsupportedRule)?;
         let entry = entry.ok_or(StopReason::NoUnwindEntry)?;
-        general::step(&self.0.section, entry.offset, pc, registers, memory).map_err(|failure| match failure {
-            Failure::MissingRegister => StopReason::UnsupportedRule,
-            Failure::Stop(reason) => reason,
+        dwarf_step::step(&self.0.section, entry.offset, pc, registers, memory).map_err(|failure| match failure {
+            StepFailure::MissingRegister => StopReason::UnsupportedRule,
+            StepFailure::Stop(reason) => reason,
         })
     }
 }

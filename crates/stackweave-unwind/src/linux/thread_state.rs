@@ -12,20 +12,20 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use stackweave_store::thread_words::UNWIND_STATE;
 
 use crate::platform::arch;
-use crate::platform::counters::Counters;
-use crate::platform::last_stack::LastStack;
+use crate::platform::last_stack::LastNativeStack;
 use crate::platform::loader;
 use crate::platform::lookup::Lookup;
 use crate::platform::rule_cache::RuleCache;
 use crate::platform::stack_memory::KnownStacks;
+use crate::platform::thread_counters::UnwindCounters;
 use crate::platform::thread_memory::MemorySlot;
 use crate::platform::unload_watch::{self, Watch};
-use crate::stats::Stats;
+use crate::stats::UnwindStats;
 
 /// A state: the part that other threads may read, and the part of the thread that claimed it.
 #[repr(C)]
 pub(crate) struct ThreadState {
-    pub(crate) counters: Counters,
+    pub(crate) counters: UnwindCounters,
     /// The thread control block of the thread that claimed this state; 0: free.
     owner: AtomicU64,
     next: AtomicPtr<ThreadState>,
@@ -41,7 +41,7 @@ pub(crate) struct CaptureState {
     pub(crate) watch: Watch,
     pub(crate) stacks: KnownStacks,
     pub(crate) lookup: Lookup,
-    pub(crate) last: LastStack,
+    pub(crate) last: LastNativeStack,
     pub(crate) cache: RuleCache,
 }
 
@@ -103,7 +103,7 @@ impl ThreadState {
     fn map(owner: u64) -> Option<&'static Self> {
         let mapped = map_zeros(size_of::<Self>())?;
         let state = mapped.cast::<Self>();
-        // SAFETY: zeroed memory of the right size and alignment, not yet shared. `Lookup` and `LastStack` have
+        // SAFETY: zeroed memory of the right size and alignment, not yet shared. `Lookup` and `LastNativeStack` have
         // initial values other than zeros.
         let state = unsafe {
             (&raw mut (*(*state).own.get()).lookup).write(Lookup::new());
@@ -136,8 +136,8 @@ fn first_watch() -> Watch {
 }
 
 /// Adds up the counters of all threads.
-pub(crate) fn stats() -> Stats {
-    let mut total = Stats::none(unload_watch::kind());
+pub(crate) fn stats() -> UnwindStats {
+    let mut total = UnwindStats::none(unload_watch::kind());
     all().for_each(|state| state.counters.add_to(&mut total));
     total
 }

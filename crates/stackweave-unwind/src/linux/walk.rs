@@ -8,9 +8,9 @@
 use stackweave_core::{CodeAddress, StopReason};
 
 use crate::platform::arch::{EntryRegisters, Registers, is_user_address};
-use crate::platform::last_stack::{CAPACITY, LastStack, Verified, WalkedFrame};
+use crate::platform::last_stack::{CAPACITY, LastNativeStack, Verified, WalkedFrame};
 use crate::platform::lookup::Lookup;
-use crate::platform::plain_steps::{self, Pause, Position, Surroundings};
+use crate::platform::plain_steps::{self, Pause, StepPosition, Surroundings};
 use crate::platform::rule::{Rule, RuleKind};
 use crate::platform::rule_cache::{Guess, RuleCache};
 use crate::platform::slow_step;
@@ -18,7 +18,7 @@ use crate::platform::stack_memory::StackMemory;
 
 /// A frame: its address, and the registers that compact rules need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Frame {
+pub(crate) struct WalkFrame {
     pub(crate) address: CodeAddress,
     pub(crate) sp: u64,
     pub(crate) fp: u64,
@@ -26,8 +26,8 @@ pub(crate) struct Frame {
 
 /// The start of a walk.
 #[derive(Debug)]
-pub(crate) struct Start<'a> {
-    pub(crate) first: Frame,
+pub(crate) struct WalkStart<'a> {
+    pub(crate) first: WalkFrame,
     pub(crate) source: RegisterSource<'a>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) enum RegisterSource<'a> {
     Context(&'a Registers),
 }
 
-impl Start<'_> {
+impl WalkStart<'_> {
     pub(crate) fn registers(&self) -> Registers {
         match self.source {
             RegisterSource::Entry(entry) => Registers::from(entry),
@@ -58,7 +58,7 @@ pub(crate) struct Walk<'a> {
     pub(crate) memory: StackMemory<'a>,
     pub(crate) lookup: &'a mut Lookup,
     pub(crate) cache: &'a mut RuleCache,
-    pub(crate) last: &'a mut LastStack,
+    pub(crate) last: &'a mut LastNativeStack,
     pub(crate) counts: WalkCounts,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct WalkCounts {
     pub(crate) general: u64,
 }
 
-/// The end of a walk: its frames are the first `len` of [`LastStack`].
+/// The end of a walk: its frames are the first `len` of [`LastNativeStack`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WalkEnd {
     pub(crate) len: usize,
@@ -80,15 +80,15 @@ impl Walk<'_> {
     /// Walks at most `limit` frames (1 to `CAPACITY`). Frames of the last stack before `cursor` are known to be
     /// gone.
     #[inline(always)]
-    pub(crate) fn run(&mut self, start: &Start<'_>, limit: usize, cursor: usize) -> WalkEnd {
-        let Frame { address, sp, fp } = start.first;
+    pub(crate) fn run(&mut self, start: &WalkStart<'_>, limit: usize, cursor: usize) -> WalkEnd {
+        let WalkFrame { address, sp, fp } = start.first;
         if !self.memory.enter(sp) {
             return self.end_at_first(start.first);
         }
         let cursor = if self.last.record_pending() { self.last.top() } else { cursor };
         let guess = self.cache.first_guess();
         let mut position =
-            Position { address: address.to_bits(), sp, fp, guess, before: Guess::NONE, cursor, count: 0 };
+            StepPosition { address: address.to_bits(), sp, fp, guess, before: Guess::NONE, cursor, count: 0 };
         loop {
             let (walked, slots) = self.last.walked_and_slots();
             let walked = &mut walked[..limit];
@@ -113,8 +113,13 @@ impl Walk<'_> {
 
     /// Follows the last stack from the frame at the current stack pointer, if it is the current frame.
     #[inline(always)]
-    fn follow_last_stack(&mut self, start: &Start<'_>, position: &mut Position, limit: usize) -> Option<WalkEnd> {
-        let Position { address, sp, fp, cursor, count, .. } = *position;
+    fn follow_last_stack(
+        &mut self,
+        start: &WalkStart<'_>,
+        position: &mut StepPosition,
+        limit: usize,
+    ) -> Option<WalkEnd> {
+        let StepPosition { address, sp, fp, cursor, count, .. } = *position;
         position.cursor += 1;
         if !self.last.is_at(cursor, address, sp, fp) || cursor <= count {
             return None;
@@ -134,13 +139,13 @@ impl Walk<'_> {
     /// Takes a step from the frame written last, whose rule is not plain.
     #[cold]
     #[inline(never)]
-    fn step_on(&mut self, start: &Start<'_>, position: &mut Position, limit: usize) -> Option<WalkEnd> {
+    fn step_on(&mut self, start: &WalkStart<'_>, position: &mut StepPosition, limit: usize) -> Option<WalkEnd> {
         let count = position.count;
         let WalkedFrame { address, sp, fp, rule } = self.last.walked_and_slots().0[count - 1];
         if count == limit && rule.kind() != RuleKind::End {
             return Some(self.end_walked(count, StopReason::DepthLimit));
         }
-        let frame = Frame { address: CodeAddress::from_bits(address), sp, fp };
+        let frame = WalkFrame { address: CodeAddress::from_bits(address), sp, fp };
         match self.step_slowly(start, frame, rule) {
             Ok(caller) => {
                 (position.address, position.sp, position.fp) = (caller.address.to_bits(), caller.sp, caller.fp);
@@ -153,8 +158,8 @@ impl Walk<'_> {
     /// Takes a step from the current frame, whose rule is not in the cache.
     #[cold]
     #[inline(never)]
-    fn step_uncached(&mut self, start: &Start<'_>, position: &mut Position, limit: usize) -> Option<WalkEnd> {
-        let Position { address, sp, fp, .. } = *position;
+    fn step_uncached(&mut self, start: &WalkStart<'_>, position: &mut StepPosition, limit: usize) -> Option<WalkEnd> {
+        let StepPosition { address, sp, fp, .. } = *position;
         self.last.walked_and_slots().0[position.count] =
             WalkedFrame { address, sp, fp, rule: Rule::of(RuleKind::NoModule) };
         position.count += 1;
@@ -165,7 +170,7 @@ impl Walk<'_> {
     /// Follows the last stack from `cursor`, a frame of it that is also on this stack. Returns how many of its
     /// frames are still valid and why it ends there, or the first frame that has changed.
     #[inline(always)]
-    fn follow(&mut self, start: &Start<'_>, cursor: usize, limit: usize) -> Result<(usize, StopReason), usize> {
+    fn follow(&mut self, start: &WalkStart<'_>, cursor: usize, limit: usize) -> Result<(usize, StopReason), usize> {
         match self.verify(cursor, limit) {
             Verified::Complete(end) => Ok((end + 1 - cursor, StopReason::EndOfStack)),
             Verified::Limit(end) => Ok((end + 1 - cursor, StopReason::DepthLimit)),
@@ -188,14 +193,14 @@ impl Walk<'_> {
     #[inline(never)]
     fn follow_across(
         &mut self,
-        start: &Start<'_>,
+        start: &WalkStart<'_>,
         cursor: usize,
         mut barrier: usize,
         limit: usize,
     ) -> Result<(usize, StopReason), usize> {
         loop {
             let (address, sp, fp) = self.last.frame(barrier);
-            let frame = Frame { address: CodeAddress::from_bits(address), sp, fp };
+            let frame = WalkFrame { address: CodeAddress::from_bits(address), sp, fp };
             let rule = self.find(Guess::NONE, frame.address).1;
             if barrier + 1 - cursor == limit && rule.kind() != RuleKind::End {
                 return Ok((limit, StopReason::DepthLimit));
@@ -244,7 +249,7 @@ impl Walk<'_> {
     }
 
     /// Takes a plain step outside of the hot loop.
-    fn step_plainly(&mut self, frame: Frame, rule: Rule) -> Result<Frame, StopReason> {
+    fn step_plainly(&mut self, frame: WalkFrame, rule: Rule) -> Result<WalkFrame, StopReason> {
         let cfa = if rule.counts_from_fp() { frame.fp } else { frame.sp }.wrapping_add(rule.cfa_offset());
         if !self.is_valid_step(frame.sp, cfa) {
             return Err(StopReason::BadMemory);
@@ -261,7 +266,7 @@ impl Walk<'_> {
     /// Takes a step of any kind outside of the hot loop.
     #[cold]
     #[inline(never)]
-    fn step_slowly(&mut self, start: &Start<'_>, frame: Frame, rule: Rule) -> Result<Frame, StopReason> {
+    fn step_slowly(&mut self, start: &WalkStart<'_>, frame: WalkFrame, rule: Rule) -> Result<WalkFrame, StopReason> {
         match rule.kind() {
             RuleKind::Sp | RuleKind::Fp => self.step_plainly(frame, rule),
             RuleKind::FpDeref => self.step_realigned(frame, rule),
@@ -270,7 +275,7 @@ impl Walk<'_> {
     }
 
     /// Takes a [`RuleKind::FpDeref`] step: both words must be inside the frame, because the record relies on that.
-    fn step_realigned(&mut self, frame: Frame, rule: Rule) -> Result<Frame, StopReason> {
+    fn step_realigned(&mut self, frame: WalkFrame, rule: Rule) -> Result<WalkFrame, StopReason> {
         let (cfa_slot, fp_slot) = (frame.fp.wrapping_add(rule.cfa_offset()), frame.fp.wrapping_add(rule.fp_offset()));
         let read = |memory: &mut StackMemory<'_>, slot: u64| {
             if slot < frame.sp { None } else { memory.read(slot) }
@@ -292,19 +297,19 @@ impl Walk<'_> {
 
     /// Ends a walk whose stack cannot be read at the first frame.
     #[cold]
-    fn end_at_first(&mut self, first: Frame) -> WalkEnd {
+    fn end_at_first(&mut self, first: WalkFrame) -> WalkEnd {
         let unstepped = Rule::of(RuleKind::General);
-        let Frame { address, sp, fp } = first;
+        let WalkFrame { address, sp, fp } = first;
         self.last.walked_and_slots().0[0] = WalkedFrame { address: address.to_bits(), sp, fp, rule: unstepped };
         self.end_walked(1, StopReason::BadMemory)
     }
 }
 
 /// Returns the frame of a return address; null ends the stack.
-pub(crate) fn caller(return_address: u64, sp: u64, fp: u64) -> Result<Frame, StopReason> {
+pub(crate) fn caller(return_address: u64, sp: u64, fp: u64) -> Result<WalkFrame, StopReason> {
     match return_address {
         0 => Err(StopReason::EndOfStack),
-        address if is_user_address(address) => Ok(Frame { address: CodeAddress::return_address(address), sp, fp }),
+        address if is_user_address(address) => Ok(WalkFrame { address: CodeAddress::return_address(address), sp, fp }),
         _ => Err(StopReason::BadMemory),
     }
 }

@@ -4,7 +4,7 @@ use std::thread;
 
 use stackweave_testkit::coroutine_stack::MappedStack;
 use stackweave_testkit::fixtures::{
-    Caller, call_through, sw_behind_noreturn, sw_catch, sw_coroutine, sw_noreturn, sw_recurse, sw_recurse_wide,
+    CallingFixture, call_through, sw_behind_noreturn, sw_catch, sw_coroutine, sw_noreturn, sw_recurse, sw_recurse_wide,
     sw_sort, sw_std_call_once, sw_std_ostream, sw_std_sort, sw_std_thread, sw_terminate, sw_throw_through,
 };
 use stackweave_testkit::oracles::{ALL, Oracle, SIGNAL_SAFE};
@@ -15,7 +15,7 @@ use stackweave_unwind::{CodeAddress, StopReason};
 /// All oracles except framehop, which cannot unwind there.
 const WITHOUT_FRAMEHOP: &[Oracle] = SIGNAL_SAFE;
 
-fn agree_inside(what: &'static str, oracles: &[Oracle], least: usize, fixture: Caller) {
+fn agree_inside(what: &'static str, oracles: &[Oracle], least: usize, fixture: CallingFixture) {
     let mut checker = StackChecker::new(4096);
     call_through(&mut || checker.check_here(what, oracles), |callback, data| {
         // SAFETY: the fixture gets a callback with its own data.

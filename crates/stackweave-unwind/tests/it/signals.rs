@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use stackweave_testkit::fixtures::{
-    Caller, Leaf, call_through, sw_asm_bare, sw_asm_frame_pointer, sw_asm_misleading_rbp, sw_bare_busy_leaf,
+    CallingFixture, Leaf, call_through, sw_asm_bare, sw_asm_frame_pointer, sw_asm_misleading_rbp, sw_bare_busy_leaf,
     sw_bare_call, sw_bare_leaf, sw_call_caller, sw_call_leaf, sw_recurse, sw_sort,
 };
 use stackweave_testkit::oracles::libgcc;
@@ -106,7 +106,7 @@ fn show(captured: Captured, frames: &[CodeAddress]) -> String {
 }
 
 /// Calls back through `caller`, which has no unwind tables. Returns the captured and the true stack.
-fn capture_through(caller: Caller) -> (Captured, Vec<CodeAddress>, Vec<KnownFrame>) {
+fn capture_through(caller: CallingFixture) -> (Captured, Vec<CodeAddress>, Vec<KnownFrame>) {
     let mut result = None;
     let mut truth = Vec::new();
     let mut frames = vec![CodeAddress::default(); 512];
@@ -127,7 +127,7 @@ fn capture_through(caller: Caller) -> (Captured, Vec<CodeAddress>, Vec<KnownFram
 }
 
 #[inline(never)]
-fn outward_from_this_call(check: &mut dyn FnMut(), caller: Caller) -> Vec<KnownFrame> {
+fn outward_from_this_call(check: &mut dyn FnMut(), caller: CallingFixture) -> Vec<KnownFrame> {
     let mut outward = Vec::new();
     let mut inner = None;
     call_through(check, |callback, data| {
@@ -151,7 +151,7 @@ fn code_without_tables_but_with_a_frame_pointer_is_walked_through() {
 
 #[test]
 fn code_without_tables_and_frame_pointer_leads_to_no_wrong_frame() {
-    for caller in [sw_asm_bare as Caller, sw_bare_call, sw_asm_misleading_rbp] {
+    for caller in [sw_asm_bare as CallingFixture, sw_bare_call, sw_asm_misleading_rbp] {
         let (captured, frames, truth) = capture_through(caller);
         assert!(captured.len >= 3, "{}", show(captured, &frames));
         let untrue = first_untrue(&frames, &truth);

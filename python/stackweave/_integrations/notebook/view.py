@@ -14,7 +14,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import _native
-from ..._commands.trace_ending import calls_text
+from ..._commands.trace_summary import calls_text
 from ..._printable import printable
 from ..._reading.recording import _profile_options, _selection
 from ..._sizes import duration_text, size_text

@@ -1,7 +1,7 @@
 // Changes between two recordings: by path as a flame graph, and by function.
 
 import type { Selection } from "../../shared/selection";
-import { type Layout, type LayoutRequest, layoutOf } from "../flame/layout";
+import { type FlameLayout, type LayoutRequest, layoutOf } from "../flame/layout";
 import { keptFor } from "../flame/methods";
 import { topDown } from "../flame/sources";
 import { FlameTree } from "../flame/tree";
@@ -18,7 +18,7 @@ export interface DiffOptions {
   shares: boolean;
 }
 
-export interface DiffLayout extends Layout {
+export interface DiffLayout extends FlameLayout {
   totals: [before: number, after: number];
   /** The greatest changes of paths, which get the full colour. */
   greatestSelf: number;

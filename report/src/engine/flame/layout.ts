@@ -20,7 +20,7 @@ export interface LayoutRequest {
 }
 
 /** Horizontal positions are in the unit of the tree's weights. */
-export interface Layout {
+export interface FlameLayout {
   /** The weight and the cost of everything. */
   whole: number;
   total: number;
@@ -54,7 +54,7 @@ export interface BoxColumns {
   above: Uint32Array;
 }
 
-export function layoutOf(tree: FlameTree, request: LayoutRequest): Layout {
+export function layoutOf(tree: FlameTree, request: LayoutRequest): FlameLayout {
   const way = tree.along(request.path);
   const node = way[way.length - 1]!;
   const isFound = way.length === request.path.length + 1;
@@ -117,7 +117,7 @@ class Boxes {
     const { tree, bounds } = this;
     const [first, last] = tree.children(this.nodes[box]!);
     const depth = this.depth[box]! + 1;
-    for (let child = this.firstInSight(first, last); child < last; child++) {
+    for (let child = this.firstVisible(first, last); child < last; child++) {
       const start = tree.start[child]!;
       const weight = tree.weight[child]!;
       if (start >= bounds.high) break;
@@ -135,7 +135,7 @@ class Boxes {
     }
   }
 
-  private firstInSight(first: number, last: number): number {
+  private firstVisible(first: number, last: number): number {
     const { start, weight } = this.tree;
     let from = first;
     let to = last;

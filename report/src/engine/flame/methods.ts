@@ -4,7 +4,7 @@ import type { FunctionIndex } from "../../shared/format";
 import type { Selection } from "../../shared/selection";
 import type { Context } from "../methods";
 import type { CallTree } from "../tree";
-import { type Layout, type LayoutRequest, layoutOf } from "./layout";
+import { type FlameLayout, type LayoutRequest, layoutOf } from "./layout";
 import { bottomUp, foldedTopDown, topDown } from "./sources";
 import { FlameTree } from "./tree";
 
@@ -21,7 +21,7 @@ const MOST_KEPT = 4;
 export function flameMethods({ trees }: Context) {
   const kept = new Map<string, Promise<FlameTree>>();
   return {
-    async flame(selection: Selection, options: FlameOptions, request: LayoutRequest): Promise<Layout> {
+    async flame(selection: Selection, options: FlameOptions, request: LayoutRequest): Promise<FlameLayout> {
       const tree = await keptFor(kept, JSON.stringify([selection, options]), async () =>
         flameTreeOf(await trees.get(selection), options),
       );

@@ -22,7 +22,7 @@ export interface Source<Members> {
 }
 
 /** The order of sibling boxes: by cost, or that of the tree. */
-export type Order = "heavy" | "met";
+export type SiblingOrder = "heavy" | "met";
 
 /** Columns that grow. Children of a node are consecutive, from `first`. */
 export class FlameTree<Members = unknown> {
@@ -41,7 +41,7 @@ export class FlameTree<Members = unknown> {
 
   constructor(
     private readonly source: Source<Members>,
-    readonly order: Order,
+    readonly order: SiblingOrder,
   ) {
     this.push(0, 0, source.root());
   }

@@ -1,7 +1,7 @@
 // The positions of the boxes and arrows of a call graph.
 
 import { Graph, layout } from "@dagrejs/dagre";
-import type { GraphCalls, GraphFunction } from "./cut";
+import type { GraphCalls, GraphFunction } from "./prune";
 
 export interface Size {
   width: number;
@@ -9,7 +9,7 @@ export interface Size {
 }
 
 /** The centre of a box, and its size. */
-export interface Box extends Size {
+export interface PlacedBox extends Size {
   x: number;
   y: number;
 }
@@ -17,14 +17,14 @@ export interface Box extends Size {
 /** The points of an arrow, x and y in turn, and the position of its label, if it has one. */
 export interface Way {
   points: number[];
-  label: Box | null;
+  label: PlacedBox | null;
 }
 
 /** The direction from callers to callees. */
-export type Direction = "down" | "right";
+export type GraphDirection = "down" | "right";
 
-export interface Layout extends Size {
-  boxes: Box[];
+export interface GraphLayout extends Size {
+  boxes: PlacedBox[];
   ways: Way[];
 }
 
@@ -43,8 +43,8 @@ export function layOut(
   { functions, edges }: { functions: GraphFunction[]; edges: GraphCalls[] },
   boxes: Size[],
   labels: (Size | null)[],
-  direction: Direction,
-): Layout {
+  direction: GraphDirection,
+): GraphLayout {
   const graph = new Graph({ directed: true, multigraph: false });
   graph.setGraph({ ...SPACES[direction], marginx: MARGIN, marginy: MARGIN });
   graph.setDefaultEdgeLabel(() => ({}));
@@ -70,8 +70,8 @@ export function layOut(
   }
   layout(graph);
   const { width = 0, height = 0 } = graph.graph() as Partial<Size>;
-  const laid = boxes.map((size, place): Box => {
-    const { x, y } = graph.node(String(place)) as Box;
+  const laid = boxes.map((size, place): PlacedBox => {
+    const { x, y } = graph.node(String(place)) as PlacedBox;
     const room = loopRoom(loops.get(place), direction);
     return { ...size, x: x - room.width / 2, y: y - room.height / 2 };
   });
@@ -89,12 +89,12 @@ export function layOut(
 }
 
 /** Returns the space that a loop needs beside or below its box, away from other arrows. */
-function loopRoom(label: Size | undefined, direction: Direction): Size {
+function loopRoom(label: Size | undefined, direction: GraphDirection): Size {
   if (label === undefined) return { width: 0, height: 0 };
   return direction === "down" ? { width: LOOP + label.width, height: 0 } : { width: 0, height: LOOP + label.height };
 }
 
-function loopBeside(box: Box, label: Size | null): Way {
+function loopBeside(box: PlacedBox, label: Size | null): Way {
   const right = box.x + box.width / 2;
   const [above, below] = [box.y - box.height / 4, box.y + box.height / 4];
   return {
@@ -103,7 +103,7 @@ function loopBeside(box: Box, label: Size | null): Way {
   };
 }
 
-function loopBelow(box: Box, label: Size | null): Way {
+function loopBelow(box: PlacedBox, label: Size | null): Way {
   const bottom = box.y + box.height / 2;
   const [left, right] = [box.x - box.width / 5, box.x + box.width / 5];
   return {
@@ -122,12 +122,17 @@ interface DagreEdge extends Partial<Point> {
 }
 
 /** Returns the points from the far side of the caller to the near side of the callee; reversed if the callee comes first. */
-function wayOf(edge: DagreEdge, [from, to]: readonly [Box, Box], size: Size | null, direction: Direction): Way {
+function wayOf(
+  edge: DagreEdge,
+  [from, to]: readonly [PlacedBox, PlacedBox],
+  size: Size | null,
+  direction: GraphDirection,
+): Way {
   const { points = [], x, y } = edge;
   const inner = points.slice(1, -1);
   const near = (middle: number, length: number, toward: number) =>
     Math.min(middle + length * FLAT, Math.max(middle - length * FLAT, toward));
-  const end = (box: Box, toward: Point, side: number): Point =>
+  const end = (box: PlacedBox, toward: Point, side: number): Point =>
     direction === "down"
       ? { x: near(box.x, box.width, toward.x), y: box.y + (side * box.height) / 2 }
       : { x: box.x + (side * box.width) / 2, y: near(box.y, box.height, toward.y) };

@@ -6,12 +6,12 @@ import type { Selection } from "../../shared/selection";
 import { countedText, countText, shareText } from "../../shared/units";
 import type { Context } from "../methods";
 import { statisticsOf } from "../statistics";
-import { type CutGraph, cutGraph, type GraphCalls, type GraphFunction } from "./cut";
-import { type Box, type Direction, layOut, type Size, type Way } from "./layout";
+import { type GraphDirection, layOut, type PlacedBox, type Size, type Way } from "./layout";
 import { pathsThrough } from "./paths";
-import { boxSize, labelSize, shortened } from "./texts";
+import { type GraphCalls, type GraphFunction, type PrunedGraph, pruneGraph } from "./prune";
+import { boxSize, labelSize, shortened } from "./text-size";
 
-export interface GraphBox extends GraphFunction, Box {
+export interface GraphBox extends GraphFunction, PlacedBox {
   /** The name, cut to the box, the location, and the lines below it. */
   title: string;
   place: string;
@@ -23,7 +23,7 @@ export interface GraphArrow extends GraphCalls, Way {
 }
 
 export interface CallGraph extends Size {
-  direction: Direction;
+  direction: GraphDirection;
   /** The total cost. */
   total: number;
   boxes: GraphBox[];
@@ -39,14 +39,14 @@ export interface GraphQuestion {
   least: number;
   /** Only paths through this function. */
   focus: number | null;
-  direction: Direction;
+  direction: GraphDirection;
 }
 
 /** The content and the direction of a graph. */
 interface Drawing {
   total: number;
   measure: MeasureName;
-  direction: Direction;
+  direction: GraphDirection;
 }
 
 /** The maximum number of boxes. */
@@ -64,19 +64,19 @@ export function graphMethods({ report, trees }: Context) {
       const tree = focus === null ? all : pathsThrough(all, focus);
       const statistics = statisticsOf(tree, names.functions.name.length);
       const there = Uint32Array.from(new Set(tree.item.subarray(1)));
-      const cut = cutGraph(statistics, there, {
+      const pruned = pruneGraph(statistics, there, {
         least: least * Math.abs(tree.total[0]!),
         most: MOST_FUNCTIONS,
         keep: focus,
       });
-      return drawn(cut, { total, measure: selection.measure, direction });
+      return drawn(pruned, { total, measure: selection.measure, direction });
     },
   };
 
-  function drawn(cut: CutGraph, { total, measure, direction }: Drawing): CallGraph {
+  function drawn(pruned: PrunedGraph, { total, measure, direction }: Drawing): CallGraph {
     const share = (cost: number) => (total === 0 ? 0 : cost / total);
     const words = countedText(measure);
-    const texts = cut.functions.map(({ of, self, total, calls }) => ({
+    const texts = pruned.functions.map(({ of, self, total, calls }) => ({
       title: shortened(functionName(names, of)),
       place: shortPlace(of),
       lines: [
@@ -86,22 +86,22 @@ export function graphMethods({ report, trees }: Context) {
     }));
     const counted = (calls: number) =>
       measure === "time" ? `  ${countText(calls)}×` : calls === 0 ? "" : `  ${countText(calls)} ${words}`;
-    const isFew = cut.edges.length <= FEW_ARROWS;
-    const labels = cut.edges.map((edge) => `${shareText(share(edge.total))}${counted(edge.calls)}`);
-    const labelSizes = cut.edges.map((edge, place) =>
+    const isFew = pruned.edges.length <= FEW_ARROWS;
+    const labels = pruned.edges.map((edge) => `${shareText(share(edge.total))}${counted(edge.calls)}`);
+    const labelSizes = pruned.edges.map((edge, place) =>
       isFew || Math.abs(share(edge.total)) >= LABEL_SHARE ? labelSize(labels[place]!) : null,
     );
-    const { boxes, ways, width, height } = layOut(cut, texts.map(boxSize), labelSizes, direction);
+    const { boxes, ways, width, height } = layOut(pruned, texts.map(boxSize), labelSizes, direction);
     return {
       total,
       direction,
       width,
       height,
-      boxes: cut.functions.map((each, place) => ({ ...each, ...boxes[place]!, ...texts[place]! })),
-      arrows: cut.edges.map((edge, place) => ({ ...edge, ...ways[place]!, text: labels[place]! })),
-      functionsLeftOut: cut.functionsLeftOut,
-      isFull: cut.isFull,
-      edgesLeftOut: cut.edgesLeftOut,
+      boxes: pruned.functions.map((each, place) => ({ ...each, ...boxes[place]!, ...texts[place]! })),
+      arrows: pruned.edges.map((edge, place) => ({ ...edge, ...ways[place]!, text: labels[place]! })),
+      functionsLeftOut: pruned.functionsLeftOut,
+      isFull: pruned.isFull,
+      edgesLeftOut: pruned.edgesLeftOut,
     };
   }
 

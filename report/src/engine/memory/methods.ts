@@ -2,7 +2,7 @@
 
 import type { DeviceMemory, FrameIndex } from "../../shared/format";
 import type { Filter, Selection } from "../../shared/selection";
-import { type Layout, type LayoutRequest, layoutOf } from "../flame/layout";
+import { type FlameLayout, type LayoutRequest, layoutOf } from "../flame/layout";
 import { flameTreeOf, keptFor } from "../flame/methods";
 import type { FlameTree } from "../flame/tree";
 import type { Context } from "../methods";
@@ -123,7 +123,7 @@ export function memoryMethods({ report, trees }: Context) {
       return { total: tree.total[0]!, flatColumns: flatRows(tree, statisticsOf(tree, items).functions) };
     },
 
-    async memoryFlame(question: MemoryQuestion, request: LayoutRequest): Promise<Layout> {
+    async memoryFlame(question: MemoryQuestion, request: LayoutRequest): Promise<FlameLayout> {
       const tree = await keptFor(flames, JSON.stringify(question), async () =>
         flameTreeOf((await memoryTree(question)).tree, { mode: "heavy", fold: false }),
       );

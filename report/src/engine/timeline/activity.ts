@@ -1,8 +1,8 @@
 // The activity at each moment, for the strip above the timeline.
 
 import type { TimelineInfo, TrackInfo } from "../../shared/format";
-import { eachRow, levelOf, placesInSight, type Window } from "./sight";
 import type { TileStore } from "./tiles";
+import { eachRow, levelOf, visiblePlaces, type Window } from "./visible-spans";
 
 /** Adds to each part of a time the average number of open spans of a track. */
 export async function addActivity(
@@ -14,7 +14,7 @@ export async function addActivity(
 ): Promise<void> {
   const { from, to } = window;
   const long = (to - from) / pieces.length;
-  for (const place of placesInSight(info, track, levelOf(info, track, window), from, to)) {
+  for (const place of visiblePlaces(info, track, levelOf(info, track, window), from, to)) {
     const tile = await tiles.get(place);
     eachRow(tile, place, window, (row) => {
       const begin = Math.max(tile.begin[row]!, from);

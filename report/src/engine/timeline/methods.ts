@@ -8,13 +8,13 @@ import type { Context } from "../methods";
 import type { Report } from "../report";
 import { addActivity } from "./activity";
 import { aroundOf, type Cursor, type FoundSpan, longestIn, nextOf } from "./search";
-import { levelOf, placesInSight, type SightColumns, type Span, sightOf, type Window } from "./sight";
 import { densePlaces, detailOf, spanPlaces, type TilePlace } from "./tiles";
+import { levelOf, type SpanColumns, spansOf, type TimeRange, visiblePlaces, type Window } from "./visible-spans";
 
 /** The visible part of a track. */
-export interface Sight {
+export interface TrackContents {
   level: number;
-  sightColumns: SightColumns;
+  spanColumns: SpanColumns;
   /** Marks; of those within one pixel only the first. */
   instantsColumns: { time: Float64Array; frame: Uint32Array; count: Uint32Array };
 }
@@ -39,17 +39,17 @@ export function timelineMethods({ report }: Context) {
     const quarter = (window.to - window.from) / 4;
     const closer = { ...window, from: window.from + quarter, to: window.to - quarter, pixelNs: window.pixelNs / 4 };
     const of = info.tracks[track]!;
-    const places = placesInSight(info, of, levelOf(info, of, closer), closer.from, closer.to);
+    const places = visiblePlaces(info, of, levelOf(info, of, closer), closer.from, closer.to);
     for (const place of places.slice(0, 6)) void tiles.get(place).catch(() => {});
   }
 
   return {
-    async timeline(track: number, window: Window): Promise<Sight> {
+    async timeline(track: number, window: Window): Promise<TrackContents> {
       const of = info.tracks[track]!;
-      const { level, sightColumns } = await sightOf(tiles, info, of, window);
-      const instantsColumns = await instants.inSight(of.instants, window);
+      const { level, spanColumns } = await spansOf(tiles, info, of, window);
+      const instantsColumns = await instants.within(of.instants, window);
       setTimeout(() => prefetch(track, window), 0);
-      return { level, sightColumns, instantsColumns };
+      return { level, spanColumns, instantsColumns };
     },
 
     /** Returns the details of a span: attributes, and the reason of a failure. */
@@ -84,7 +84,7 @@ export function timelineMethods({ report }: Context) {
       return nextOf(searched, (frame) => functionOf[frame] === of, cursor, direction);
     },
 
-    async timelineLongest(tracks: number[], span: Span, filter: Filter): Promise<FoundSpan[]> {
+    async timelineLongest(tracks: number[], span: TimeRange, filter: Filter): Promise<FoundSpan[]> {
       const search = ++longests;
       const seen = visibleFunctions(report.names, filter);
       const { function: functionOf } = report.names.frames;
@@ -98,7 +98,7 @@ export function timelineMethods({ report }: Context) {
     },
 
     /** Returns the frames that are open on a track during the whole time. */
-    timelineAround(track: number, span: Span): Promise<number[]> {
+    timelineAround(track: number, span: TimeRange): Promise<number[]> {
       return aroundOf(tiles, info, info.tracks[track]!, span);
     },
 
@@ -123,7 +123,7 @@ class Instants {
 
   constructor(private readonly report: Report) {}
 
-  async inSight(block: Block | null, { from, to, pixelNs }: Window): Promise<Sight["instantsColumns"]> {
+  async within(block: Block | null, { from, to, pixelNs }: Window): Promise<TrackContents["instantsColumns"]> {
     const times: number[] = [];
     const frames: number[] = [];
     const counts: number[] = [];

@@ -1,8 +1,8 @@
 // Searches the tiles for spans: the next one of a function, the longest ones of a time.
 
 import type { FunctionIndex, TimelineInfo, TrackInfo } from "../../shared/format";
-import { eachRow, type Span } from "./sight";
 import { spanPlaces, type Tile, type TilePlace, type TileStore } from "./tiles";
+import { eachRow, type TimeRange } from "./visible-spans";
 
 /** A span, and its location. */
 export interface FoundSpan {
@@ -93,7 +93,7 @@ function inOrder(info: TimelineInfo, tracks: number[], time: number, direction: 
 /** Returns the longest spans that begin or end in a time. */
 export async function longestIn(
   searched: Searched,
-  span: Span,
+  span: TimeRange,
   count: number,
   isShown: (of: FunctionIndex) => boolean,
 ): Promise<FoundSpan[]> {
@@ -125,14 +125,19 @@ export async function longestIn(
 }
 
 /** Returns the visible duration of a span; 0 if it covers the whole time. */
-function seenOf(tile: Tile, row: number, { from, to }: Span): number {
+function seenOf(tile: Tile, row: number, { from, to }: TimeRange): number {
   const begin = tile.begin[row]!;
   const end = begin + tile.extent[row]!;
   return begin < from && end > to ? 0 : Math.min(end, to) - Math.max(begin, from);
 }
 
 /** Returns the spans of one track that are open during the whole time, the outermost first. */
-export async function aroundOf(tiles: TileStore, info: TimelineInfo, track: TrackInfo, span: Span): Promise<number[]> {
+export async function aroundOf(
+  tiles: TileStore,
+  info: TimelineInfo,
+  track: TrackInfo,
+  span: TimeRange,
+): Promise<number[]> {
   const frames: number[] = [];
   for (let level = info.levels.length - 1; level >= 0; level--) {
     if ((info.levels[level + 1] ?? Infinity) <= span.to - span.from) break;

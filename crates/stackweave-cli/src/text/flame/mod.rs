@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 use crate::text::flame::label::label;
 use crate::text::flame::layout::{LineSegment, SegmentContent, lines};
-use crate::text::flame::paint::{Paint, WHOLE, put_box, put_small};
+use crate::text::flame::paint::{BoxColour, WHOLE, put_box, put_small};
 use crate::text::style::{printable, width};
 use crate::text::tree::float;
 use crate::text::values::{percentage, share};
@@ -71,7 +71,7 @@ fn put_line(line: &mut String, tree: &FlameTree, segments: &[LineSegment], palet
     }
 }
 
-fn text_and_paint(tree: &FlameTree, index: usize, room: usize) -> (String, Paint) {
+fn text_and_paint(tree: &FlameTree, index: usize, room: usize) -> (String, BoxColour) {
     let of = &tree.boxes[index];
     let whole = tree.boxes[0].value;
     let Some(function) = of.function else {
@@ -86,5 +86,5 @@ fn text_and_paint(tree: &FlameTree, index: usize, room: usize) -> (String, Paint
         return (texts.into_iter().find(|text| width(text) <= room).unwrap_or_default(), WHOLE);
     };
     let function = tree.functions.function(function);
-    (label(&printable(function.full_name()), &percentage(share(of.value, whole)), room), Paint::of(function))
+    (label(&printable(function.full_name()), &percentage(share(of.value, whole)), room), BoxColour::of(function))
 }

@@ -1,6 +1,6 @@
 //! Draws the boxes of a line, with colours or borders.
 
-use stackweave_profile::{FrameKind, Function, Origin};
+use stackweave_profile::{CodeOrigin, FrameKind, Function};
 
 use crate::text::style::{Style, width};
 
@@ -18,7 +18,7 @@ pub enum Palette {
 
 /// The colour of a box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Paint {
+pub(crate) struct BoxColour {
     /// Red, green and blue.
     full: [u8; 3],
     /// The nearest of 256 colours.
@@ -26,40 +26,40 @@ pub(crate) struct Paint {
 }
 
 /// The colours of the root and of boxes that are too narrow.
-pub(crate) const WHOLE: Paint = Paint { full: [200, 200, 205], fixed: 252 };
-pub(crate) const SMALL: Paint = Paint { full: [150, 150, 155], fixed: 247 };
-const PYTHON: [Paint; 4] = [
-    Paint { full: [255, 183, 77], fixed: 215 },
-    Paint { full: [255, 202, 110], fixed: 221 },
-    Paint { full: [250, 160, 85], fixed: 209 },
-    Paint { full: [240, 200, 130], fixed: 222 },
+pub(crate) const WHOLE: BoxColour = BoxColour { full: [200, 200, 205], fixed: 252 };
+pub(crate) const SMALL: BoxColour = BoxColour { full: [150, 150, 155], fixed: 247 };
+const PYTHON: [BoxColour; 4] = [
+    BoxColour { full: [255, 183, 77], fixed: 215 },
+    BoxColour { full: [255, 202, 110], fixed: 221 },
+    BoxColour { full: [250, 160, 85], fixed: 209 },
+    BoxColour { full: [240, 200, 130], fixed: 222 },
 ];
-const NATIVE: [Paint; 4] = [
-    Paint { full: [120, 180, 235], fixed: 111 },
-    Paint { full: [145, 200, 240], fixed: 117 },
-    Paint { full: [130, 190, 215], fixed: 110 },
-    Paint { full: [165, 195, 245], fixed: 153 },
+const NATIVE: [BoxColour; 4] = [
+    BoxColour { full: [120, 180, 235], fixed: 111 },
+    BoxColour { full: [145, 200, 240], fixed: 117 },
+    BoxColour { full: [130, 190, 215], fixed: 110 },
+    BoxColour { full: [165, 195, 245], fixed: 153 },
 ];
-const LIBRARY: [Paint; 4] = [
-    Paint { full: [225, 205, 165], fixed: 187 },
-    Paint { full: [215, 195, 155], fixed: 180 },
-    Paint { full: [230, 215, 185], fixed: 223 },
-    Paint { full: [210, 200, 170], fixed: 186 },
+const LIBRARY: [BoxColour; 4] = [
+    BoxColour { full: [225, 205, 165], fixed: 187 },
+    BoxColour { full: [215, 195, 155], fixed: 180 },
+    BoxColour { full: [230, 215, 185], fixed: 223 },
+    BoxColour { full: [210, 200, 170], fixed: 186 },
 ];
-const LABEL: [Paint; 4] = [
-    Paint { full: [150, 205, 150], fixed: 114 },
-    Paint { full: [170, 215, 150], fixed: 150 },
-    Paint { full: [140, 200, 170], fixed: 115 },
-    Paint { full: [185, 215, 170], fixed: 151 },
+const LABEL: [BoxColour; 4] = [
+    BoxColour { full: [150, 205, 150], fixed: 114 },
+    BoxColour { full: [170, 215, 150], fixed: 150 },
+    BoxColour { full: [140, 200, 170], fixed: 115 },
+    BoxColour { full: [185, 215, 170], fixed: 151 },
 ];
 
-impl Paint {
+impl BoxColour {
     /// Returns the colour for a function, by its origin and name: equal names always have equal colours.
     pub(crate) fn of(function: &Function) -> Self {
         let family = match (function.kind, function.origin) {
             (FrameKind::Native, _) => NATIVE,
             (FrameKind::Label | FrameKind::Extra, _) => LABEL,
-            (_, Origin::Library | Origin::Interpreter) => LIBRARY,
+            (_, CodeOrigin::Library | CodeOrigin::Interpreter) => LIBRARY,
             _ => PYTHON,
         };
         let sum =
@@ -85,7 +85,7 @@ const RESET: &str = "\x1b[0m";
 /// its right, and a box without colours gets a right border.
 pub(crate) fn put_box(
     line: &mut String,
-    (text, paint): (&str, Paint),
+    (text, paint): (&str, BoxColour),
     columns: usize,
     is_last: bool,
     palette: Palette,

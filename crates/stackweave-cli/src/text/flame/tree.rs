@@ -59,7 +59,7 @@ type Nodes = Vec<(NodeId, i64)>;
 impl FlameTree {
     /// Builds the boxes of a profile.
     pub fn of(profile: &Profile, shape: &FlameShape) -> Self {
-        let builder = TreeBuilder::new(profile, shape);
+        let builder = FlameTreeBuilder::new(profile, shape);
         let first = builder.first();
         let value = if shape.root.is_none() { profile.total() } else { sum(&first) };
         let mut tree = Self {
@@ -123,7 +123,7 @@ impl FlameBox {
     }
 }
 
-struct TreeBuilder<'a> {
+struct FlameTreeBuilder<'a> {
     profile: &'a Profile,
     children: Children,
     shape: &'a FlameShape,
@@ -131,7 +131,7 @@ struct TreeBuilder<'a> {
     inside: Option<Vec<RootRelation>>,
 }
 
-impl<'a> TreeBuilder<'a> {
+impl<'a> FlameTreeBuilder<'a> {
     fn new(profile: &'a Profile, shape: &'a FlameShape) -> Self {
         let inside = shape.root.as_ref().map(|pattern| inside(profile, pattern));
         Self { profile, children: profile.tree().children(), shape, inside }

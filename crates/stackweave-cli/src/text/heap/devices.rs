@@ -10,7 +10,7 @@ use super::HeapText;
 use super::groups::{bytes, number, plain, ratio};
 use super::stacks::one_line;
 use super::summary::{counted, time};
-use crate::text::rows::{Row, write_rows};
+use crate::text::rows::{TextRow, write_rows};
 use crate::text::style::{Style, printable};
 use crate::text::values::percentage;
 
@@ -120,9 +120,9 @@ impl HeapText<'_> {
                 plain(bytes(last.reserved)),
                 plain(state(pool)),
             ];
-            Row { numbers, guides: String::new(), name: plain(pool_name(pool.pool)), location: String::new() }
+            TextRow { numbers, guides: String::new(), name: plain(pool_name(pool.pool)), location: String::new() }
         };
-        let rows: Vec<Row<5>> = pools.iter().take(limit).map(row).collect();
+        let rows: Vec<TextRow<5>> = pools.iter().take(limit).map(row).collect();
         let heads = ["at peak", "reserved at peak", "at end", "reserved", "free"];
         let layout = self.layout();
         write_rows(self.out, heads, "pool", &rows, layout)?;
@@ -141,12 +141,12 @@ impl HeapText<'_> {
             let mut frames = stack.iter().map(|frame| one_line(profile, *frame));
             let name = frames.next().unwrap_or_else(|| "no stack".to_owned());
             let numbers = [plain(time(failure.time_ns)), plain(bytes(failure.size)), plain(bytes(failure.free))];
-            rows.push(Row { numbers, guides: String::new(), name: plain(name), location: String::new() });
+            rows.push(TextRow { numbers, guides: String::new(), name: plain(name), location: String::new() });
             let callers: Vec<String> = frames.take(FRAMES - 1).collect();
             if !callers.is_empty() {
                 let numbers = [(); 3].map(|()| plain(String::new()));
                 let name = (callers.join(" ← "), Style::Dim);
-                rows.push(Row { numbers, guides: "  ← ".to_owned(), name, location: String::new() });
+                rows.push(TextRow { numbers, guides: "  ← ".to_owned(), name, location: String::new() });
             }
         }
         let layout = self.layout();

@@ -6,7 +6,7 @@ use stackweave_profile::Measure;
 use stackweave_profile::memory::{Figures, NamedFigures};
 
 use super::{HeapText, bar};
-use crate::text::rows::{Cell, Row, write_rows};
+use crate::text::rows::{StyledText, TextRow, write_rows};
 use crate::text::style::{Style, printable};
 use crate::text::values::count;
 
@@ -31,9 +31,9 @@ impl HeapText<'_> {
                 plain(bytes(figures.peak_bytes)),
                 plain(bytes(figures.live_bytes)),
             ];
-            Row { numbers, guides: String::new(), name: plain(String::new()), location: String::new() }
+            TextRow { numbers, guides: String::new(), name: plain(String::new()), location: String::new() }
         };
-        let rows: Vec<Row<6>> = sizes.iter().map(row).collect();
+        let rows: Vec<TextRow<6>> = sizes.iter().map(row).collect();
         let layout = self.layout();
         write_rows(self.out, ["up to", "", "allocations", "bytes", "at peak", "at end"], "", &rows, layout)
     }
@@ -77,9 +77,9 @@ impl HeapText<'_> {
                 plain(number(of.allocations)),
                 plain(number(of.temporary)),
             ];
-            Row { numbers, guides: String::new(), name: plain(printable(&name(group))), location: String::new() }
+            TextRow { numbers, guides: String::new(), name: plain(printable(&name(group))), location: String::new() }
         };
-        let rows: Vec<Row<5>> = groups.iter().take(limit).map(row).collect();
+        let rows: Vec<TextRow<5>> = groups.iter().take(limit).map(row).collect();
         let heads = ["at peak", "at end", "bytes", "allocations", "temporary"];
         let layout = self.layout();
         write_rows(self.out, heads, head, &rows, layout)?;
@@ -87,7 +87,7 @@ impl HeapText<'_> {
     }
 }
 
-pub(super) fn plain(text: String) -> Cell {
+pub(super) fn plain(text: String) -> StyledText {
     (text, Style::Plain)
 }
 

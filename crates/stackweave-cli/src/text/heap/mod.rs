@@ -12,7 +12,7 @@ use clap::ValueEnum;
 use stackweave_profile::Profile;
 use stackweave_profile::memory::MemoryReport;
 
-use crate::text::rows::Layout;
+use crate::text::rows::LineLayout;
 use crate::text::style::Style;
 
 /// The views of [`write_heap`].
@@ -110,8 +110,8 @@ impl HeapText<'_> {
         writeln!(self.out, "{line}")
     }
 
-    fn layout(&self) -> Layout {
-        Layout { width: self.options.width, colour: self.options.colour, are_paths: false }
+    fn layout(&self) -> LineLayout {
+        LineLayout { width: self.options.width, colour: self.options.colour, are_paths: false }
     }
 
     /// Returns `, estimated` if figures are.

@@ -7,7 +7,7 @@ use stackweave_profile::{FrameIndex, Profile};
 
 use super::{BlockSet, HeapText, bar};
 use crate::text::location::name_and_location;
-use crate::text::rows::{Row, write_rows};
+use crate::text::rows::{TextRow, write_rows};
 use crate::text::style::Style;
 use crate::text::tree::{count_text, float};
 use crate::text::values::{percentage, share};
@@ -63,14 +63,14 @@ impl HeapText<'_> {
 }
 
 /// Adds the lines of a stack: the function that allocated the blocks, and its callers.
-fn put_stack(rows: &mut Vec<Row<4>>, profile: &Profile, stack: &StackRow, greatest: i64) {
+fn put_stack(rows: &mut Vec<TextRow<4>>, profile: &Profile, stack: &StackRow, greatest: i64) {
     let of_all = share(stack.self_cost, profile.total());
     let style = Style::of_share(of_all);
     let (name, location) = match stack.frames.first() {
         Some(frame) => location_of(profile, *frame),
         None => ("(outside the visible frames)".to_owned(), String::new()),
     };
-    rows.push(Row {
+    rows.push(TextRow {
         numbers: [
             (profile.measure().text(float(stack.self_cost)), style),
             (percentage(of_all), style),
@@ -90,7 +90,7 @@ fn put_stack(rows: &mut Vec<Row<4>>, profile: &Profile, stack: &StackRow, greate
         text.push(format!("{} more", callers.len() - CALLERS));
     }
     let empty = || (String::new(), Style::Plain);
-    rows.push(Row {
+    rows.push(TextRow {
         numbers: [empty(), empty(), (" ".repeat(BAR), Style::Plain), empty()],
         guides: "  ← ".to_owned(),
         name: (text.join(" ← "), Style::Dim),

@@ -4,7 +4,7 @@ use std::io;
 
 use stackweave_core::EventKind;
 use stackweave_profile::Measure;
-use stackweave_profile::memory::{FromBefore, MemoryMode, ProcessMemory};
+use stackweave_profile::memory::{FromBefore, ProcessMemory, RecordedMode};
 
 use super::groups::{bytes, number, ratio};
 use super::{BlockSet, HeapText, chart};
@@ -113,7 +113,7 @@ impl HeapText<'_> {
         let modes = self.report.processes.iter().filter_map(|process| process.header).map(|header| header.mode);
         match (self.report.sample_every(), modes.max_by_key(|mode| *mode as u8)) {
             (Some(every), _) => format!("; estimated from a sample of one allocation in {}", bytes(every)),
-            (None, Some(MemoryMode::Aggregate)) => "; totals without history".to_owned(),
+            (None, Some(RecordedMode::Aggregate)) => "; totals without history".to_owned(),
             _ => String::new(),
         }
     }

@@ -6,9 +6,9 @@ use std::io;
 use stackweave_profile::Measure;
 use stackweave_profile::timing::{PhaseRow, TimingReport};
 
-use super::{PhaseSort, Phases, counted};
+use super::{PhaseSort, PhasesText, counted};
 use crate::text::location::name_and_path;
-use crate::text::rows::{Cell, Layout, Row, write_rows};
+use crate::text::rows::{LineLayout, StyledText, TextRow, write_rows};
 use crate::text::style::{Style, width};
 use crate::text::table::calls;
 use crate::text::tree::{count_text, float};
@@ -21,7 +21,7 @@ const GIVE_WAY: [usize; 8] = [6, 5, 4, 2, 8, 9, 10, 7];
 /// The minimum number of columns for names and locations.
 const MIN_NAME_WIDTH: usize = 34;
 
-impl Phases<'_> {
+impl PhasesText<'_> {
     pub(super) fn functions(&mut self) -> io::Result<()> {
         let mut rows = sorted_phases(self.report, self.options.sort);
         let hidden = self.options.limit.map_or(0, |limit| rows.len().saturating_sub(limit));
@@ -29,7 +29,7 @@ impl Phases<'_> {
         let total = Measure::WallTime.text(float(self.report.total_ns));
         rows.truncate(rows.len() - hidden);
         self.head("Phases", &format!("{functions}, {total} in total"))?;
-        let mut rows: Vec<Row<11>> = rows.into_iter().map(|row| self.row(row)).collect();
+        let mut rows: Vec<TextRow<11>> = rows.into_iter().map(|row| self.row(row)).collect();
         let mut heads = HEADS;
         for column in 7..11 {
             if rows.iter().all(|row| row.numbers[column].0.is_empty()) {
@@ -41,12 +41,12 @@ impl Phases<'_> {
                 leave_out(&mut heads, &mut rows, column);
             }
         }
-        let layout = Layout { width: self.options.width, colour: self.options.colour, are_paths: true };
+        let layout = LineLayout { width: self.options.width, colour: self.options.colour, are_paths: true };
         write_rows(self.out, heads, "function", &rows, layout)?;
         if hidden > 0 { writeln!(self.out, "({hidden} more)") } else { Ok(()) }
     }
 
-    fn row(&self, row: &PhaseRow) -> Row<11> {
+    fn row(&self, row: &PhaseRow) -> TextRow<11> {
         let cost = row.statistics;
         let shared = |ns: i64| {
             let share = share(ns, self.report.total_ns);
@@ -56,7 +56,7 @@ impl Phases<'_> {
         let each = |sum: i64, calls: u64| plain(per_call(sum, calls));
         let ([self_cost, self_share], [total, total_share]) = (shared(cost.self_cost), shared(cost.total));
         let (name, location) = name_and_path(self.report.functions.function(row.function), None);
-        Row {
+        TextRow {
             numbers: [
                 plain(calls(cost)),
                 self_cost,
@@ -93,7 +93,7 @@ pub fn sorted_phases(report: &TimingReport, by: PhaseSort) -> Vec<&PhaseRow> {
     rows
 }
 
-fn leave_out(heads: &mut [&str; 11], rows: &mut [Row<11>], column: usize) {
+fn leave_out(heads: &mut [&str; 11], rows: &mut [TextRow<11>], column: usize) {
     heads[column] = "";
     for row in rows {
         row.numbers[column].0.clear();
@@ -101,7 +101,7 @@ fn leave_out(heads: &mut [&str; 11], rows: &mut [Row<11>], column: usize) {
 }
 
 /// Returns the width of the columns of numbers, with the spaces between them.
-fn numbers_width(rows: &[Row<11>], heads: [&str; 11]) -> usize {
+fn numbers_width(rows: &[TextRow<11>], heads: [&str; 11]) -> usize {
     let of_column = |column: usize| {
         let cells = rows.iter().map(|row| width(&row.numbers[column].0));
         cells.chain([width(heads[column])]).max().filter(|width| *width > 0).map_or(0, |width| width + 2)
@@ -109,7 +109,7 @@ fn numbers_width(rows: &[Row<11>], heads: [&str; 11]) -> usize {
     (0..11).map(of_column).sum()
 }
 
-fn plain(text: String) -> Cell {
+fn plain(text: String) -> StyledText {
     (text, Style::Plain)
 }
 

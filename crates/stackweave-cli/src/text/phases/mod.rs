@@ -52,7 +52,7 @@ impl Default for PhasesOptions {
 /// Writes a line or more for each run, and one for each function, as `pstats` does: calls (`total/primitive` under
 /// recursion), self and total time, and the columns that only phases have, if they are not empty.
 pub fn write_phases(out: &mut dyn Write, report: &TimingReport, options: &PhasesOptions) -> io::Result<()> {
-    let mut phases = Phases { out, report, options };
+    let mut phases = PhasesText { out, report, options };
     if options.only_runs {
         return phases.runs(None);
     }
@@ -63,13 +63,13 @@ pub fn write_phases(out: &mut dyn Write, report: &TimingReport, options: &Phases
     phases.functions()
 }
 
-struct Phases<'a> {
+struct PhasesText<'a> {
     out: &'a mut dyn Write,
     report: &'a TimingReport,
     options: &'a PhasesOptions,
 }
 
-impl Phases<'_> {
+impl PhasesText<'_> {
     /// Writes a heading.
     fn head(&mut self, title: &str, more: &str) -> io::Result<()> {
         let mut line = String::new();

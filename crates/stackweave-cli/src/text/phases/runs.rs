@@ -5,7 +5,7 @@ use std::io;
 use serde_json::Value;
 use stackweave_profile::timing::{RunPhase, RunRow};
 
-use super::{Phases, counted, time};
+use super::{PhasesText, counted, time};
 use crate::text::location::name_and_path;
 use crate::text::style::{Style, cut, cut_start, printable, width};
 use crate::text::values::{percentage, share};
@@ -16,7 +16,7 @@ const PHASES: usize = 5;
 const LINES: usize = 6;
 const INDENT: &str = "       ";
 
-impl Phases<'_> {
+impl PhasesText<'_> {
     pub(super) fn runs(&mut self, limit: Option<usize>) -> io::Result<()> {
         let runs = &self.report.runs;
         let failed = runs.iter().filter(|run| run.failed).count();

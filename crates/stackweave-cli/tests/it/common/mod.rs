@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 
 use stackweave_core::{NoNames, RawFrame};
-use stackweave_recording::{Options, Recorder};
+use stackweave_recording::{Recorder, RecorderOptions};
 use stackweave_store::{StackTable, label};
 use stackweave_testkit::folder::Folder;
 
@@ -17,7 +17,7 @@ pub fn frame(name: &str) -> RawFrame {
 
 /// Records `epoch` calling `load` that many times, and `step` once.
 pub fn record(path: &Path, loads: usize) {
-    let recorder = Recorder::start(Options::new(path), &STACKS, Arc::new(NoNames)).unwrap();
+    let recorder = Recorder::start(RecorderOptions::new(path), &STACKS, Arc::new(NoNames)).unwrap();
     recorder.name_thread("trainer");
     recorder.begin(frame("epoch"));
     for _ in 0..loads {

@@ -6,7 +6,7 @@ use stackweave_heap::LedgerOptions;
 use stackweave_profile::memory::{MemoryQuery, MemoryReport, read_report};
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::events::Allocator;
-use stackweave_recording::file::Start;
+use stackweave_recording::file::ProcessStart;
 use stackweave_tapes::Tape;
 use stackweave_tapes::memory::{MemoryStep, MemoryTape, header};
 
@@ -16,7 +16,7 @@ const MIB: u64 = 1 << 20;
 const MS: u64 = 1_000_000;
 
 /// Records a program that reads a file in chunks, grows a table, and trains with a batch that is never freed.
-fn tape(start: &Start, options: LedgerOptions) -> MemoryTape {
+fn tape(start: &ProcessStart, options: LedgerOptions) -> MemoryTape {
     let mut tape = MemoryTape::with(start, options);
     tape.tape.thread(1, 4711, "MainThread");
     tape.tape.thread(2, 4712, "loader");
@@ -108,7 +108,7 @@ fn estimates_are_labelled_everywhere() {
 
 #[test]
 fn peaks_of_several_processes_are_added_with_a_note() {
-    let start = |pid| Start { pid, ..header(&[("recorder", "memory"), ("memory.mode", "aggregate")]) };
+    let start = |pid| ProcessStart { pid, ..header(&[("recorder", "memory"), ("memory.mode", "aggregate")]) };
     let parent = tape(&start(7), LedgerOptions::default()).process();
     let mut child = MemoryTape::with(&start(8), LedgerOptions::default());
     let work = Tape::at(child.tape.python("work", "/srv/app/child.py", 1), 3);

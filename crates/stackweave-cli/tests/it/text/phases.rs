@@ -4,12 +4,12 @@ use stackweave_cli::text::{PhaseSort, PhasesOptions, write_phases};
 use stackweave_profile::timing::{TimingReport, read_timing};
 use stackweave_profile::{AggregateOptions, View};
 use stackweave_store::label;
-use stackweave_tapes::phases::Phases;
+use stackweave_tapes::phases::PhaseTape;
 use stackweave_tapes::span;
 
 const MS: u64 = 1_000_000;
 
-fn report(phases: Phases) -> TimingReport {
+fn report(phases: PhaseTape) -> TimingReport {
     let options = AggregateOptions::default();
     read_timing(&[phases.tape.process()], &options, &View::default(), None, &mut |_| {}).unwrap()
 }
@@ -19,7 +19,7 @@ fn compiles() -> TimingReport {
     let forward = label("Model.forward", "/srv/project/models/transformer/encoder.py", 120).unwrap();
     let attention = label(long, "/srv/project/models/transformer/attention_with_a_long_name.py", 1204).unwrap();
     let [tracing, backend, lower] = ["bytecode_tracing", "backend_compile", "GraphLowering.run"].map(span);
-    let mut tape = Phases::new();
+    let mut tape = PhaseTape::new();
     tape.push_run(0, forward, r#"{"compile_id": "0/0"}"#).push(MS, tracing).push_code(2 * MS, forward, 240, 0);
     for number in 0..3 {
         tape.push_code((10 + 10 * number) * MS, attention, 1200, 1).pop((15 + 10 * number) * MS);
@@ -107,7 +107,7 @@ fn colours_are_written_only_if_enabled() {
 
 #[test]
 fn empty_columns_are_left_out() {
-    let mut tape = Phases::new();
+    let mut tape = PhaseTape::new();
     tape.push(0, span("a")).pop(MS);
     let mut text = Vec::new();
     write_phases(&mut text, &report(tape), &PhasesOptions::default()).unwrap();

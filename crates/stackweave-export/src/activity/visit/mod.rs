@@ -13,8 +13,8 @@ use stackweave_recording::read::{Ended, OpenStack};
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
 use crate::activity::kinds::{EventKinds, label_text};
-use crate::activity::objects::Objects;
-use crate::activity::{Span, SpanEnd, ThreadEvent};
+use crate::activity::objects::SuspendedObjects;
+use crate::activity::{Span, SpanEnding, ThreadEvent};
 use crate::error::ExportError;
 use crate::source::Source;
 
@@ -66,7 +66,7 @@ pub(crate) struct Visit {
     /// The index of each thread in `threads`, by its process and its number there.
     thread_indexes: HashMap<(usize, u32), usize>,
     threads: Vec<VisitedThread>,
-    objects: Objects,
+    objects: SuspendedObjects,
     /// Whether the selected time has begun.
     is_inside: bool,
     /// Whether events of memory are not reported.
@@ -177,7 +177,7 @@ impl Visit {
             Event::End(_) => match thread.open.end() {
                 Ended::Known(mut span) => {
                     span.at_end = self.kinds[thread.process].details(&timed.event, event, timed.process);
-                    self.report_end(thread, span, (thread.now, SpanEnd::Ended), visitor)
+                    self.report_end(thread, span, (thread.now, SpanEnding::Ended), visitor)
                 }
                 Ended::Unknown | Ended::Nothing => Ok(()),
             },

@@ -7,7 +7,7 @@ use stackweave_recording::events::Event;
 
 use super::{Visit, VisitedThread, Visitor};
 use crate::activity::kinds::EventKinds;
-use crate::activity::{EventContent, Span, SpanEnd, ThreadEvent};
+use crate::activity::{EventContent, Span, SpanEnding, ThreadEvent};
 use crate::error::ExportError;
 use crate::source::Source;
 
@@ -53,7 +53,7 @@ impl Visit {
         &mut self,
         thread: &VisitedThread,
         mut span: Span,
-        (time, ending): (u64, SpanEnd),
+        (time, ending): (u64, SpanEnding),
         visitor: &mut Visitor<'_>,
     ) -> Result<(), ExportError> {
         let Range { start, end } = self.range;
@@ -83,7 +83,7 @@ impl Visit {
     ) -> Result<(), ExportError> {
         while let Some(span) = thread.open.take_beyond() {
             let ended = thread.last_seen.max(span.began);
-            self.report_end(thread, span, (ended, SpanEnd::Unfinished), visitor)?;
+            self.report_end(thread, span, (ended, SpanEnding::Unfinished), visitor)?;
         }
         Ok(())
     }
@@ -97,7 +97,7 @@ impl Visit {
         visitor: &mut Visitor<'_>,
     ) -> Result<(), ExportError> {
         let ended = until.map_or(thread.now, |until| until.max(thread.now));
-        let ending = if until.is_some() { SpanEnd::Ended } else { SpanEnd::Unfinished };
+        let ending = if until.is_some() { SpanEnding::Ended } else { SpanEnding::Unfinished };
         while let Some(span) = thread.open.take_innermost() {
             self.report_end(thread, span, (ended, ending), visitor)?;
         }

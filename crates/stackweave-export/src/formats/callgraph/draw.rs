@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use super::{LABEL_LINE, LINE, NAME_SIZE, PADDING, SMALL_SIZE, calls};
 use crate::call_graph::{CallGraph, GraphEdge, GraphNode};
-use crate::layout::{Layout, Rect, Route};
+use crate::layout::{GraphLayout, Rect, Route};
 use crate::svg::{Escaped, FONT, cost, fit, percentage, plural};
 
 pub(super) struct CallGraphPicture<'a> {
@@ -14,7 +14,7 @@ pub(super) struct CallGraphPicture<'a> {
     pub(super) texts: Vec<Vec<String>>,
     /// The lines beside each arrow.
     pub(super) labels: Vec<[String; 2]>,
-    pub(super) layout: Layout,
+    pub(super) layout: GraphLayout,
 }
 
 const MARGIN: f64 = 20.0;

@@ -9,7 +9,7 @@ use stackweave_profile::{CallStatistics, Measure};
 
 use crate::call_graph::{CallGraph, GraphEdge, GraphNode};
 use crate::error::ExportError;
-use crate::layout::{Link, Size, lay_out};
+use crate::layout::{GraphLink, Size, lay_out};
 use crate::source::Source;
 use crate::svg::{cost, fit, percentage, subject, text_width, thousands};
 
@@ -30,7 +30,7 @@ pub(crate) fn to_svg(graph: &CallGraph, title: String) -> String {
     let texts: Vec<Vec<String>> = graph.nodes.iter().map(|node| box_lines(graph, node)).collect();
     let labels: Vec<[String; 2]> = graph.edges.iter().map(|edge| edge_label(graph, edge)).collect();
     let sizes: Vec<Size> = texts.iter().map(|lines| box_size(lines)).collect();
-    let links: Vec<Link> = graph.edges.iter().zip(&labels).map(|(edge, label)| link(graph, edge, label)).collect();
+    let links: Vec<GraphLink> = graph.edges.iter().zip(&labels).map(|(edge, label)| link(graph, edge, label)).collect();
     let layout = lay_out(&sizes, &links);
     draw::CallGraphPicture { title, graph, texts, labels, layout }.svg()
 }
@@ -69,9 +69,9 @@ fn edge_label(graph: &CallGraph, edge: &GraphEdge) -> [String; 2] {
     [percentage(graph.share(edge.statistics.total)), format!("{}×", thousands(edge.statistics.calls))]
 }
 
-fn link(graph: &CallGraph, edge: &GraphEdge, label: &[String; 2]) -> Link {
+fn link(graph: &CallGraph, edge: &GraphEdge, label: &[String; 2]) -> GraphLink {
     let width = label.iter().map(|line| text_width(line, SMALL_SIZE)).fold(0.0, f64::max);
     let weight = 0.1 + graph.share(edge.statistics.total).clamp(0.0, 1.0) * 8.0;
     let label = Size { width: width + 6.0, height: LABEL_LINE * 2.0 + 2.0 };
-    Link { from: edge.from, to: edge.to, weight, label }
+    GraphLink { from: edge.from, to: edge.to, weight, label }
 }

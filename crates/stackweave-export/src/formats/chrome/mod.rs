@@ -10,10 +10,10 @@ mod stacks;
 use std::collections::LinkedList;
 use std::io::Write;
 
-use crate::activity::{EventContent, NamedProcess, Span, SpanEnd, ThreadEvent, visit};
+use crate::activity::{EventContent, NamedProcess, Span, SpanEnding, ThreadEvent, visit};
 use crate::error::ExportError;
 use crate::formats::chrome::line::{EventLine, write_string};
-use crate::formats::chrome::names::FrameNames;
+use crate::formats::chrome::names::EventNames;
 use crate::formats::chrome::stacks::UsedStacks;
 use crate::memory_curve::{MemoryCurves, MemoryPoint};
 use crate::source::Source;
@@ -22,7 +22,7 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
     let processes = NamedProcess::all(source);
     let mut writer = ChromeWriter {
         curves: processes.iter().map(|process| MemoryCurves::of(process.recording)).collect(),
-        names: processes.iter().map(|_| FrameNames::default()).collect(),
+        names: processes.iter().map(|_| EventNames::default()).collect(),
         stacks: processes.iter().map(|_| UsedStacks::default()).collect(),
         delayed: Vec::new(),
         text: Vec::new(),
@@ -37,7 +37,7 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
 
 struct ChromeWriter<'a, 'o> {
     processes: &'a [NamedProcess<'a>],
-    names: Vec<FrameNames>,
+    names: Vec<EventNames>,
     stacks: Vec<UsedStacks>,
     curves: Vec<MemoryCurves>,
     /// Ended spans that began together with an open one: their events, for each open span of each thread.
@@ -149,7 +149,7 @@ impl ChromeWriter<'_, '_> {
     }
 
     /// Writes the events of a span: one for each function of its frame, the outermost first.
-    fn span(&mut self, event: &ThreadEvent<'_>, span: &Span, ending: SpanEnd) -> Result<(), ExportError> {
+    fn span(&mut self, event: &ThreadEvent<'_>, span: &Span, ending: SpanEnding) -> Result<(), ExportError> {
         let ThreadEvent { process, thread, time, around, .. } = *event;
         let blank = self.line(b'X', event);
         let mut text = Vec::new();
@@ -162,7 +162,7 @@ impl ChromeWriter<'_, '_> {
             if let Some(object) = span.object.filter(|_| text.is_empty()) {
                 line.flow(object.flow, object.is_first);
             }
-            line.args(&[&name.args, &caller], &details, ending == SpanEnd::Unfinished);
+            line.args(&[&name.args, &caller], &details, ending == SpanEnding::Unfinished);
             text.extend_from_slice(if text.is_empty() { b"" } else { b",\n" });
             text.extend_from_slice(&line.finish());
         }

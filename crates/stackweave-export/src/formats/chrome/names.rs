@@ -10,7 +10,7 @@ use crate::formats::chrome::line::write_string;
 
 /// The functions of each frame, outermost first, by the number of the frame.
 #[derive(Debug, Default)]
-pub(super) struct FrameNames {
+pub(super) struct EventNames {
     functions: HashMap<u32, Rc<[EventName]>>,
     /// Members of an object: the line of the call in a calling frame, if it is known.
     callers: HashMap<u32, Rc<[u8]>>,
@@ -25,7 +25,7 @@ pub(super) struct EventName {
     pub(super) args: Box<[u8]>,
 }
 
-impl FrameNames {
+impl EventNames {
     pub(super) fn functions(&mut self, process: &NamedProcess<'_>, frame: u32) -> Rc<[EventName]> {
         let named = || match process.chain(frame).map(EventName::of).collect::<Rc<[EventName]>>() {
             none if none.is_empty() => Rc::new([EventName::unknown()]),

@@ -6,7 +6,7 @@ use serde_json::json;
 use stackweave_profile::memory::{LiveChanges, LiveDevices, LiveRange};
 
 use crate::formats::firefox::track::write_milliseconds;
-use crate::spill::{Spill, SpilledColumn};
+use crate::spilled_columns::{Spill, SpilledColumn};
 use stackweave_recording::events::MemoryEvent;
 
 #[derive(Debug)]

@@ -16,14 +16,14 @@ use serde_json::{Value, json};
 use stackweave_core::EventKind;
 use stackweave_profile::{Frame, FrameKind};
 
-use crate::activity::{Details, EventContent, NamedProcess, Span, SpanEnd, ThreadEvent, visit};
+use crate::activity::{Details, EventContent, NamedProcess, Span, SpanEnding, ThreadEvent, visit};
 use crate::error::ExportError;
 use crate::formats::firefox::counter::MemoryCounter;
 use crate::formats::firefox::libs::Libs;
 use crate::formats::firefox::tables::category;
 use crate::formats::firefox::track::{Marker, ThreadColumns, Weights};
 use crate::source::Source;
-use crate::spill::Spill;
+use crate::spilled_columns::Spill;
 use stackweave_recording::events::Region;
 
 pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
@@ -74,7 +74,7 @@ impl FirefoxWriter<'_> {
             EventContent::End(span, ending) => Ok(self.end(event, span, *ending)?),
             EventContent::Instant { frame, stack, details } => {
                 let stack = self.stack(key, Weights::Time, *stack);
-                let data = data("instant", details, stack, SpanEnd::Ended);
+                let data = data("instant", details, stack, SpanEnding::Ended);
                 Ok(self.instant(key, *frame, time, data)?)
             }
             EventContent::Counter { frame, value } => {
@@ -180,7 +180,7 @@ impl FirefoxWriter<'_> {
         Ok(())
     }
 
-    fn end(&mut self, event: &ThreadEvent<'_>, span: &Span, ending: SpanEnd) -> io::Result<()> {
+    fn end(&mut self, event: &ThreadEvent<'_>, span: &Span, ending: SpanEnding) -> io::Result<()> {
         let key = (event.process, event.thread);
         self.change(key, event.time)?;
         let is_idle = self.threads.get_mut(&key).is_none_or(|thread| {
@@ -254,7 +254,7 @@ fn name(track: &mut ThreadColumns, frame: Option<&Frame>) -> (usize, usize) {
 }
 
 /// Returns the data of a marker.
-fn data(of: &str, details: &Details, stack: Option<usize>, ending: SpanEnd) -> Value {
+fn data(of: &str, details: &Details, stack: Option<usize>, ending: SpanEnding) -> Value {
     let mut data = json!({ "type": of });
     if let Some(text) = details.as_str() {
         data["details"] = text.into();
@@ -262,7 +262,7 @@ fn data(of: &str, details: &Details, stack: Option<usize>, ending: SpanEnd) -> V
     if let Some(stack) = stack {
         data["cause"] = json!({ "stack": stack });
     }
-    if ending == SpanEnd::Unfinished {
+    if ending == SpanEnding::Unfinished {
         data["unfinished"] = true.into();
     }
     data

@@ -30,8 +30,8 @@ pub(super) fn category(kind: FrameKind) -> usize {
 pub(super) struct ThreadTables {
     strings: Vec<String>,
     by_string: HashMap<String, usize>,
-    functions: Vec<FunctionRow>,
-    by_function: HashMap<FunctionRow, usize>,
+    functions: Vec<FirefoxFunction>,
+    by_function: HashMap<FirefoxFunction, usize>,
     frames: Vec<FrameRow>,
     /// By number in the recording: the first frame here, and the number of frames, outermost first.
     by_frame: HashMap<u32, (usize, usize)>,
@@ -44,7 +44,7 @@ pub(super) struct ThreadTables {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct FunctionRow {
+struct FirefoxFunction {
     name: usize,
     file: Option<usize>,
     line: Option<u32>,
@@ -83,7 +83,7 @@ impl ThreadTables {
         }
         if self.frames.len() == first {
             let name = self.string(Frame::UNKNOWN);
-            let function = self.function(FunctionRow { name, file: None, line: None, resource: None });
+            let function = self.function(FirefoxFunction { name, file: None, line: None, resource: None });
             let row = FrameRow { function, category: 0, address: -1, inline_depth: 0, line: None, column: None };
             self.frames.push(row);
         }
@@ -107,7 +107,7 @@ impl ThreadTables {
         let resource = native.map(|(lib, _)| self.resource(lib));
         let name = self.string(frame.qualname.as_ref().unwrap_or(&frame.name));
         let file = frame.filename.as_deref().map(|file| self.string(file));
-        let function = self.function(FunctionRow { name, file, line: frame.first_line, resource });
+        let function = self.function(FirefoxFunction { name, file, line: frame.first_line, resource });
         self.frames.push(FrameRow {
             function,
             category: category(frame.kind),
@@ -125,7 +125,7 @@ impl ThreadTables {
         })
     }
 
-    fn function(&mut self, function: FunctionRow) -> usize {
+    fn function(&mut self, function: FirefoxFunction) -> usize {
         let next = self.functions.len();
         let index = *self.by_function.entry(function.clone()).or_insert(next);
         if index == next {
@@ -207,7 +207,7 @@ impl ThreadTables {
 
     fn write_functions(&self, out: &mut dyn Write) -> io::Result<()> {
         let rows = &self.functions;
-        let resource = |row: &FunctionRow| row.resource.and_then(|index| i64::try_from(index).ok()).unwrap_or(-1);
+        let resource = |row: &FirefoxFunction| row.resource.and_then(|index| i64::try_from(index).ok()).unwrap_or(-1);
         write!(out, "\"funcTable\":{{\"length\":{}", rows.len())?;
         write_column(out, "name", rows.iter().map(|row| Some(row.name)))?;
         write_column(out, "isJS", rows.iter().map(|_| Some(false)))?;

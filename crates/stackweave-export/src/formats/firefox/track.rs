@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::error::ExportError;
 use crate::formats::firefox::libs::Libs;
 use crate::formats::firefox::tables::ThreadTables;
-use crate::spill::{Spill, SpilledColumn};
+use crate::spilled_columns::{Spill, SpilledColumn};
 
 /// The meaning of the samples' weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,11 +3,11 @@
 
 use std::io::Write;
 
-use stackweave_profile::{Change, Diff, DiffNode, NodeId};
+use stackweave_profile::{Diff, DiffNode, NodeId, ValueChange};
 
 use super::draw::write_flames;
 use super::merged::{BoxBuilder, names, order, root_label};
-use super::{BoxLabel, FlameBox, Flames, Legend};
+use super::{BoxLabel, Flames, Legend, PictureBox};
 use crate::error::ExportError;
 use crate::svg::{FunctionLabel, cost, percentage, plural, share};
 
@@ -38,7 +38,7 @@ pub(super) fn write(diff: &Diff, title: &str, out: &mut dyn Write) -> Result<(),
         boxes,
         narrow: not_drawn.saturating_sub(gone),
     };
-    let label = |of: &FlameBox| {
+    let label = |of: &PictureBox| {
         let node = &nodes[of.item as usize];
         if of.item == 0 {
             return root_label(costs(diff, node));
@@ -82,7 +82,7 @@ fn costs(diff: &Diff, node: &DiffNode) -> String {
     format!("{was} before, {is} after ({})", change(diff.change(Some(before(node)), Some(after(node)))))
 }
 
-fn change(of: Change) -> String {
+fn change(of: ValueChange) -> String {
     match of.ratio() {
         Some(ratio) => format!("{}{}", if ratio >= 1.0 { "+" } else { "" }, percentage(ratio - 1.0)),
         None => "new".to_owned(),
@@ -138,7 +138,7 @@ mod tests {
     fn colours_show_direction_and_size() {
         let classes = [0, 1, 25, 100, -4, -100].map(|difference| class(difference, 100));
         assert_eq!(classes, ["same", "more1", "more3", "more5", "less1", "less5"]);
-        assert_eq!(change(Change { before: 4.0, after: 5.0 }), "+25.0%");
-        assert_eq!(change(Change { before: 4.0, after: 1.0 }), "-75.0%");
+        assert_eq!(change(ValueChange { before: 4.0, after: 5.0 }), "+25.0%");
+        assert_eq!(change(ValueChange { before: 4.0, after: 1.0 }), "-75.0%");
     }
 }

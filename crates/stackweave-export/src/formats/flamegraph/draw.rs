@@ -5,7 +5,7 @@ use std::io::Write;
 
 use super::differential::LEVELS;
 use super::widest_boxes::write_widest;
-use super::{BoxLabel, FlameBox, Flames};
+use super::{BoxLabel, Flames, PictureBox};
 use crate::error::ExportError;
 use crate::svg::{CHARACTER, Escaped, FONT, fit, thousands, write_shades};
 
@@ -21,7 +21,7 @@ const SCRIPT: &str = include_str!("flamegraph.js");
 
 pub(super) fn write_flames(
     flames: &Flames,
-    label: &dyn Fn(&FlameBox) -> BoxLabel,
+    label: &dyn Fn(&PictureBox) -> BoxLabel,
     out: &mut dyn Write,
 ) -> Result<(), ExportError> {
     let (boxes, left_out) = write_widest(&flames.boxes, label);

@@ -5,7 +5,7 @@ use std::io::Write;
 use stackweave_profile::{Children, Cost, FrameIndex, FunctionTable, Measure, NodeId, Profile};
 
 use super::draw::write_flames;
-use super::{BoxLabel, FlameBox, Flames, MAX_DEPTH, MIN_WIDTH, kind_legend};
+use super::{BoxLabel, Flames, MAX_DEPTH, MIN_WIDTH, PictureBox, kind_legend};
 use crate::error::ExportError;
 use crate::svg::{FunctionLabel, amount, cost, percentage, plural, shade, share};
 
@@ -30,7 +30,7 @@ pub(super) fn write(profile: &Profile, title: &str, out: &mut dyn Write) -> Resu
         boxes,
         narrow,
     };
-    let label = |of: &FlameBox| {
+    let label = |of: &PictureBox| {
         let node = &tree.nodes()[of.item as usize];
         if of.item == 0 {
             return root_label(costs(measure, node.cost, total));
@@ -93,13 +93,13 @@ impl BoxBuilder<'_> {
     /// Returns the boxes of a tree with a number of nodes, callers first, and how many nodes have boxes that are too
     /// narrow. The item of a box is its node.
     #[expect(clippy::cast_possible_truncation, reason = "ids are of 32 bits")]
-    pub(super) fn boxes(&self, nodes: usize) -> (Vec<FlameBox>, u64) {
+    pub(super) fn boxes(&self, nodes: usize) -> (Vec<PictureBox>, u64) {
         let total = (self.width)(NodeId::ROOT);
         let mut boxes = Vec::new();
         let mut waiting = vec![(NodeId::ROOT, 0_i64, 0_u32)];
         while let Some((id, left, row)) = waiting.pop() {
             let width = (self.width)(id);
-            let of = FlameBox {
+            let of = PictureBox {
                 left: share(left, total),
                 width: if row == 0 { 1.0 } else { share(width, total) },
                 row,

@@ -18,7 +18,7 @@ use crate::svg::{FunctionLabel, subject};
 
 /// A box without its text. Lengths are shares of the whole width.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct FlameBox {
+struct PictureBox {
     left: f64,
     width: f64,
     row: u32,
@@ -54,7 +54,7 @@ struct Flames {
     /// Lines below the boxes.
     notes: Vec<String>,
     /// Callers come before callees.
-    boxes: Vec<FlameBox>,
+    boxes: Vec<PictureBox>,
     /// The number of boxes that are too narrow to be visible.
     narrow: u64,
 }

@@ -8,7 +8,7 @@ use stackweave_profile::{Frame, FrameKind, Measure};
 
 use super::draw::write_flames;
 use super::spans::{SEVERAL_FUNCTIONS, SpanBox, ThreadBoxes};
-use super::{BoxLabel, FlameBox, Flames, kind_legend};
+use super::{BoxLabel, Flames, PictureBox, kind_legend};
 use crate::activity::{EventContent, NamedProcess, Span, visit};
 use crate::error::ExportError;
 use crate::source::Source;
@@ -24,7 +24,7 @@ pub(super) fn write(source: &Source<'_>, title: &str, out: &mut dyn Write) -> Re
         return Err(no_order());
     }
     let processes = NamedProcess::all(source);
-    let mut items = Items::new(source);
+    let mut items = BoxFunctions::new(source);
     let mut reasons = Reasons::default();
     let mut threads: BTreeMap<(usize, u32), DrawnThread> = BTreeMap::new();
     visit(source, &mut |event| {
@@ -85,7 +85,7 @@ struct DrawnThread {
 }
 
 /// The functions of boxes, without duplicates.
-struct Items {
+struct BoxFunctions {
     /// By process.
     visible: Vec<VisibleFrames>,
     all: Vec<(FrameKind, FunctionLabel)>,
@@ -96,7 +96,7 @@ struct Items {
 /// A process, the number of a frame, and whether the nearest code around the frame is a library's.
 type FrameKey = (usize, u32, bool);
 
-impl Items {
+impl BoxFunctions {
     fn new(source: &Source<'_>) -> Self {
         let visible = source.processes().iter().map(|process| VisibleFrames::new(process, source.view()));
         Self { visible: visible.collect(), all: Vec::new(), numbers: HashMap::new(), chains: HashMap::new() }
@@ -132,7 +132,7 @@ enum BoxContent {
 
 fn draw(
     threads: &mut BTreeMap<(usize, u32), ThreadBoxes>,
-    (items, reasons): (&Items, &Reasons),
+    (items, reasons): (&BoxFunctions, &Reasons),
     processes: &[NamedProcess<'_>],
     title: &str,
     out: &mut dyn Write,
@@ -161,7 +161,7 @@ fn draw(
         boxes,
         narrow,
     };
-    let label = |of: &FlameBox| label(&drawn[of.item as usize], (items, reasons), (start, whole));
+    let label = |of: &PictureBox| label(&drawn[of.item as usize], (items, reasons), (start, whole));
     write_flames(&flames, &label, out)
 }
 
@@ -175,14 +175,14 @@ fn thread_name(processes: &[NamedProcess<'_>], (process, number): (usize, u32)) 
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a part of a picture's width")]
-fn flame_box(of: &BoxContent, (start, whole): (u64, u64), row: u32, item: usize) -> FlameBox {
+fn flame_box(of: &BoxContent, (start, whole): (u64, u64), row: u32, item: usize) -> PictureBox {
     let (began, ended, depth, is_first) = match of {
         BoxContent::Thread { began, ended, .. } => (*began, *ended, 0, true),
         BoxContent::Span(span) => (span.began, span.ended, span.depth + 1, false),
     };
     let share = |time: u64| if whole == 0 { 0.0 } else { time as f64 / whole as f64 };
     let item = u32::try_from(item).unwrap_or(u32::MAX);
-    FlameBox { left: share(began - start), width: share(ended - began), row: row + depth, item, is_first }
+    PictureBox { left: share(began - start), width: share(ended - began), row: row + depth, item, is_first }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
@@ -191,7 +191,7 @@ fn time(ns: u64) -> String {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
-fn label(of: &BoxContent, (items, reasons): (&Items, &Reasons), (start, whole): (u64, u64)) -> BoxLabel {
+fn label(of: &BoxContent, (items, reasons): (&BoxFunctions, &Reasons), (start, whole): (u64, u64)) -> BoxLabel {
     let at = |ns: u64| time(ns - start);
     match of {
         BoxContent::Thread { name, began, ended } => BoxLabel {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::draw::{ROW, TEXT_SIZE, TOP};
-use super::{BoxLabel, FlameBox};
+use super::{BoxLabel, PictureBox};
 use crate::svg::{CHARACTER, Escaped, fit};
 
 /// The maximum size of all boxes.
@@ -13,7 +13,7 @@ const MAX_BYTES: usize = 4 << 20;
 const WIDTH: f64 = 1200.0;
 
 /// Returns the written boxes, in their order, and how many were left out.
-pub(super) fn write_widest(boxes: &[FlameBox], label: &dyn Fn(&FlameBox) -> BoxLabel) -> (Vec<String>, u64) {
+pub(super) fn write_widest(boxes: &[PictureBox], label: &dyn Fn(&PictureBox) -> BoxLabel) -> (Vec<String>, u64) {
     let mut widest: Vec<usize> = (0..boxes.len()).collect();
     widest.sort_by(|a, b| boxes[*b].width.total_cmp(&boxes[*a].width).then(a.cmp(b)));
     let mut written: Vec<(usize, String)> = Vec::new();
@@ -31,7 +31,7 @@ pub(super) fn write_widest(boxes: &[FlameBox], label: &dyn Fn(&FlameBox) -> BoxL
     (written.into_iter().map(|(_, text)| text).collect(), left_out as u64)
 }
 
-fn markup(of: &FlameBox, label: &BoxLabel) -> String {
+fn markup(of: &PictureBox, label: &BoxLabel) -> String {
     let (x, width) = (percent(of.left), percent(of.width));
     let y = TOP + ROW * of.row;
     let mut text = String::from(if of.is_first { r#"<g class="first">"# } else { "<g>" });
@@ -63,15 +63,15 @@ mod tests {
     use super::*;
     use crate::svg::FunctionLabel;
 
-    fn label(of: &FlameBox) -> BoxLabel {
+    fn label(of: &PictureBox) -> BoxLabel {
         let function = FunctionLabel { name: format!("a name {}", of.item), location: "file.py:1".repeat(20) };
         BoxLabel { function, costs: "1.00 ms, 1.0%".to_owned(), class: "p1".to_owned() }
     }
 
     #[test]
     fn the_widest_boxes_are_kept_and_the_others_are_counted() {
-        let boxes: Vec<FlameBox> = (0..100_000_u32)
-            .map(|item| FlameBox { left: 0.0, width: f64::from(item % 1000) / 1e4, row: item, item, is_first: false })
+        let boxes: Vec<PictureBox> = (0..100_000_u32)
+            .map(|item| PictureBox { left: 0.0, width: f64::from(item % 1000) / 1e4, row: item, item, is_first: false })
             .collect();
         let (written, left_out) = write_widest(&boxes, &label);
         assert_eq!(written.len() as u64 + left_out, 100_000);

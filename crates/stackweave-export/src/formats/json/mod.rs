@@ -27,25 +27,25 @@ use crate::visible_frames::VisibleFrames;
 const HEAD: &[u8] = b"{\"define\":\"file\",\"format\":\"stackweave-events\",\"version\":2}\n";
 
 pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
-    let mut processes: Vec<ProcessReader> =
-        source.processes().iter().map(|process| ProcessReader::new(source, process)).collect();
+    let mut processes: Vec<JsonProcess> =
+        source.processes().iter().map(|process| JsonProcess::new(source, process)).collect();
     let range = source.options().part.range.clone().unwrap_or(0..u64::MAX);
     out.write_all(HEAD)?;
-    let mut lines = Lines { definitions: Definitions::default(), line: Vec::new(), out };
+    let mut lines = JsonLines { definitions: Definitions::default(), line: Vec::new(), out };
     source.visit_events_from_start(&mut |timed| {
         Ok(processes[source.index_of(timed.process)].event(&timed, &range, &mut lines)?)
     })
 }
 
 /// The file, and the current line. Definitions that it refers to are written before it.
-struct Lines<'o> {
+struct JsonLines<'o> {
     definitions: Definitions,
     line: Vec<u8>,
     out: &'o mut dyn Write,
 }
 
 /// A process, with the open spans of its threads.
-struct ProcessReader {
+struct JsonProcess {
     recording: ProcessRecording,
     decoder: Decoder,
     names: RecordedNames,
@@ -59,7 +59,7 @@ struct ProcessReader {
     tasks: WordMap<u64, u32>,
 }
 
-impl ProcessReader {
+impl JsonProcess {
     fn new(source: &Source<'_>, process: &ProcessRecording) -> Self {
         let frames: Vec<u32> = process.dictionary().frames().map(|(number, _)| number).collect();
         Self {
@@ -74,7 +74,7 @@ impl ProcessReader {
         }
     }
 
-    fn event(&mut self, timed: &TimedEvent<'_>, range: &Range<u64>, lines: &mut Lines<'_>) -> io::Result<()> {
+    fn event(&mut self, timed: &TimedEvent<'_>, range: &Range<u64>, lines: &mut JsonLines<'_>) -> io::Result<()> {
         let recording = self.recording.clone();
         let Some(kind) = recording.dictionary().kind(timed.event.kind) else { return Ok(()) };
         let new_thread = || ThreadReader { losses: recording.loss_ticks(timed.thread), ..ThreadReader::default() };
@@ -140,7 +140,7 @@ impl ProcessReader {
         }
     }
 
-    fn write(&mut self, timed: &TimedEvent<'_>, kind: &EventKind, lines: &mut Lines<'_>) -> io::Result<()> {
+    fn write(&mut self, timed: &TimedEvent<'_>, kind: &EventKind, lines: &mut JsonLines<'_>) -> io::Result<()> {
         lines.line.clear();
         let (pid, line) = (self.recording.start().pid, &mut lines.line);
         write!(line, "{{\"time_ns\":{},\"process\":{pid}", timed.time_ns)?;
@@ -163,7 +163,7 @@ impl ProcessReader {
 
     /// Writes all values but the stack. The first frame is the name of the event; the caller is written with its
     /// location.
-    fn write_values(&mut self, timed: &TimedEvent<'_>, kind: &EventKind, lines: &mut Lines<'_>) -> io::Result<()> {
+    fn write_values(&mut self, timed: &TimedEvent<'_>, kind: &EventKind, lines: &mut JsonLines<'_>) -> io::Result<()> {
         let event = &timed.event;
         let tag = self.threads.get(&timed.thread).map_or(0, |thread| thread.tag);
         let first_frame = kind.position_of(FieldType::Frame);
@@ -244,7 +244,7 @@ impl ProcessReader {
         }
     }
 
-    fn write_caller(&mut self, key: &str, word: u64, lines: &mut Lines<'_>) -> io::Result<()> {
+    fn write_caller(&mut self, key: &str, word: u64, lines: &mut JsonLines<'_>) -> io::Result<()> {
         let frame = number_of(word);
         // The innermost function counts, even if it is hidden.
         let Some(&number) = self.numbers(frame, 1, &mut lines.definitions).first() else { return Ok(()) };

@@ -6,7 +6,7 @@ use std::ops::Range;
 use stackweave_profile::Measure;
 
 use super::gather::{Panel, TagBand};
-use super::line::{CurveLine, LinePoint};
+use super::line::{CurvePoints, LinePoint};
 use crate::svg::{Escaped, FONT, fit, text_width};
 
 const STYLE: &str = include_str!("curve.css");
@@ -223,7 +223,7 @@ fn time_step(duration: u64) -> u64 {
 }
 
 /// Returns the path along the points, each of which lasts until the next, up to the end of the range.
-fn path(line: &CurveLine, axes: &Axes) -> Option<String> {
+fn path(line: &CurvePoints, axes: &Axes) -> Option<String> {
     let mut text = String::new();
     for LinePoint { time, bytes } in line.points() {
         let (x, y) = (axes.x(time), axes.y(bytes));
@@ -233,12 +233,12 @@ fn path(line: &CurveLine, axes: &Axes) -> Option<String> {
     (!text.is_empty()).then(|| format!("{text}H{:.1}", axes.x(axes.range.end)))
 }
 
-fn write_line(out: &mut String, (class, name): (&str, &str), line: &CurveLine, axes: &Axes) -> fmt::Result {
+fn write_line(out: &mut String, (class, name): (&str, &str), line: &CurvePoints, axes: &Axes) -> fmt::Result {
     let Some(path) = path(line, axes) else { return Ok(()) };
     writeln!(out, r#"<path class="{class}" d="{path}"><title>{}</title></path>"#, Escaped(name))
 }
 
-fn write_area(out: &mut String, line: &CurveLine, axes: &Axes) -> fmt::Result {
+fn write_area(out: &mut String, line: &CurvePoints, axes: &Axes) -> fmt::Result {
     let (Some(path), Some(first)) = (path(line, axes), line.points().next()) else { return Ok(()) };
     let bottom = axes.top + PLOT;
     writeln!(out, r#"<path class="area" d="{path}V{bottom}H{:.1}z"/>"#, axes.x(first.time))

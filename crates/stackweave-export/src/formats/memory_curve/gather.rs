@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use stackweave_core::EventKind;
-use stackweave_recording::events::{Usage, UsageRow};
+use stackweave_recording::events::{Usage, UsageSubject};
 use stackweave_recording::file::RecordingMode;
 
-use super::line::{CurveLine, LinePoint};
+use super::line::{CurvePoints, LinePoint};
 use crate::activity::{EventContent, NamedProcess, ThreadEvent, visit};
 use crate::error::ExportError;
 use crate::memory_curve::{MemoryCurves, MemoryPoint};
@@ -22,11 +22,11 @@ const RSS: &str = "memory.rss";
 pub(super) struct Panel {
     pub(super) title: String,
     /// The live memory.
-    pub(super) heap: CurveLine,
+    pub(super) heap: CurvePoints,
     /// The resident memory, as the system counts it.
-    pub(super) rss: CurveLine,
+    pub(super) rss: CurvePoints,
     /// The memory of devices.
-    pub(super) devices: BTreeMap<i64, CurveLine>,
+    pub(super) devices: BTreeMap<i64, CurvePoints>,
     /// The peak: more exact than the line, if the recorder knew it.
     pub(super) peak: Option<LinePoint>,
     pub(super) tags: Vec<TagBand>,
@@ -63,7 +63,7 @@ struct PanelBuilder<'a> {
     panel: Panel,
     curves: MemoryCurves,
     /// The live memory according to the recorder, for recordings without all events.
-    recorded_heap: CurveLine,
+    recorded_heap: CurvePoints,
     /// The current tags of threads, with the time of their beginning.
     open: HashMap<u32, (u32, u64)>,
     range: Range<u64>,
@@ -72,7 +72,7 @@ struct PanelBuilder<'a> {
 impl<'a> PanelBuilder<'a> {
     fn new(source: &Source<'_>, process: &'a NamedProcess<'a>) -> Self {
         let range = source.time_range();
-        let line = || CurveLine::new(range.clone());
+        let line = || CurvePoints::new(range.clone());
         let panel = Panel {
             title: format!("{} ({})", process.title, process.pid),
             heap: line(),
@@ -108,7 +108,7 @@ impl<'a> PanelBuilder<'a> {
     fn point(&mut self, point: MemoryPoint) {
         let line = match point.device {
             EventKind::OWN_DEVICE => &mut self.panel.heap,
-            device => self.panel.devices.entry(device).or_insert_with(|| CurveLine::new(self.range.clone())),
+            device => self.panel.devices.entry(device).or_insert_with(|| CurvePoints::new(self.range.clone())),
         };
         line.push(point.time, point.bytes);
     }
@@ -125,7 +125,7 @@ impl<'a> PanelBuilder<'a> {
 
     /// Reads the figures of a snapshot: the last one counts.
     fn usage(&mut self, time: u64, usage: &Usage) {
-        if let (UsageRow::Total { peak_ago, .. }, EventKind::OWN_DEVICE) = (usage.row, usage.device) {
+        if let (UsageSubject::Total { peak_ago, .. }, EventKind::OWN_DEVICE) = (usage.row, usage.device) {
             let ago = self.process.recording.timeline().nanoseconds(peak_ago);
             self.panel.peak = Some(LinePoint { time: time.saturating_sub(ago), bytes: usage.figures.peak_bytes });
         }

@@ -7,7 +7,7 @@ const STEPS: u64 = 2000;
 
 /// A value that lasts until the next one. The highest and the last value of each step in time are kept.
 #[derive(Clone, Debug)]
-pub(super) struct CurveLine {
+pub(super) struct CurvePoints {
     range: Range<u64>,
     steps: Vec<Option<LineStep>>,
     pub(super) highest: Option<LinePoint>,
@@ -26,7 +26,7 @@ struct LineStep {
     last: LinePoint,
 }
 
-impl CurveLine {
+impl CurvePoints {
     pub(super) fn new(range: Range<u64>) -> Self {
         Self { range, steps: Vec::new(), highest: None, last: None }
     }
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn highest_and_last_values_are_kept() {
-        let mut line = CurveLine::new(0..1_000_000);
+        let mut line = CurvePoints::new(0..1_000_000);
         for time in 0..1_000_000 {
             line.push(time, if time == 777_777 { 99 } else { time % 7 });
         }

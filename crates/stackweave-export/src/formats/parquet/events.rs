@@ -5,16 +5,16 @@ use std::rc::Rc;
 
 use stackweave_core::EventKind;
 
-use crate::activity::{Details, EventContent, NamedProcess, Span, SpanEnd, ThreadEvent};
+use crate::activity::{Details, EventContent, NamedProcess, Span, SpanEnding, ThreadEvent};
 use crate::error::ExportError;
-use crate::formats::parquet::functions::FrameNumbers;
+use crate::formats::parquet::functions::TableNumbers;
 use crate::formats::parquet::history::History;
-use crate::formats::parquet::table::{Cell, ParquetTable};
+use crate::formats::parquet::table::{CellValue, ParquetTable};
 use stackweave_recording::events::MemoryEvent;
 
 pub(super) struct EventRows<'a> {
     process: &'a NamedProcess<'a>,
-    frames: &'a mut FrameNumbers,
+    frames: &'a mut TableNumbers,
     table: ParquetTable,
     history: History<'a>,
     threads: HashMap<u32, OpenRows>,
@@ -83,7 +83,7 @@ struct OptionalColumns {
 impl<'a> EventRows<'a> {
     pub(super) fn new(
         process: &'a NamedProcess<'a>,
-        frames: &'a mut FrameNumbers,
+        frames: &'a mut TableNumbers,
         [table, allocations]: [ParquetTable; 2],
     ) -> Self {
         let history = History::new(process, allocations);
@@ -206,7 +206,7 @@ impl<'a> EventRows<'a> {
     }
 
     /// Writes the rows of a span: one for each function of its frame.
-    fn end(&mut self, event: &ThreadEvent<'_>, span: &Span, ending: SpanEnd) -> Result<(), ExportError> {
+    fn end(&mut self, event: &ThreadEvent<'_>, span: &Span, ending: SpanEnding) -> Result<(), ExportError> {
         let ThreadEvent { thread, time, .. } = *event;
         let duration = time - span.began;
         let functions = self.frames.of(self.process, span.frame);
@@ -225,7 +225,7 @@ impl<'a> EventRows<'a> {
                 self_time: Some(duration.saturating_sub(ended.inside)),
                 span: Some(ended.span),
                 is_outermost: Some(is_outermost),
-                is_unfinished: Some(ending == SpanEnd::Unfinished),
+                is_unfinished: Some(ending == SpanEnding::Unfinished),
                 is_call: Some(span.is_call),
                 frame: ended.frame,
                 caller: if index == 0 { caller } else { 0 },
@@ -248,32 +248,32 @@ impl<'a> EventRows<'a> {
         let since_start = time.saturating_sub(self.process.began);
         let wall = self.process.recording.timeline().wall_ns(since_start);
         let around = self.threads.get(&thread).and_then(|open| open.rows.last());
-        let word = |word: Option<u64>| Cell::some(word, Cell::word);
+        let word = |word: Option<u64>| CellValue::some(word, CellValue::word);
         self.table.row([
-            Cell::text(kind),
-            Cell::Integer(thread.into()),
-            Cell::Integer(wall),
-            Cell::word(since_start),
+            CellValue::text(kind),
+            CellValue::Integer(thread.into()),
+            CellValue::Integer(wall),
+            CellValue::word(since_start),
             word(rest.duration),
             word(rest.self_time),
-            Cell::some(rest.span, Cell::Integer),
-            Cell::some(around, |around| Cell::Integer(around.span)),
-            Cell::some(rest.is_outermost, Cell::Bool),
-            Cell::some(rest.is_unfinished, Cell::Bool),
-            Cell::some(rest.is_call, Cell::Bool),
-            Cell::number(rest.frame),
-            Cell::number(rest.caller),
-            Cell::number(rest.stack),
-            Cell::some(rest.value, Cell::Double),
-            Cell::some(rest.weight, Cell::Integer),
+            CellValue::some(rest.span, CellValue::Integer),
+            CellValue::some(around, |around| CellValue::Integer(around.span)),
+            CellValue::some(rest.is_outermost, CellValue::Bool),
+            CellValue::some(rest.is_unfinished, CellValue::Bool),
+            CellValue::some(rest.is_call, CellValue::Bool),
+            CellValue::number(rest.frame),
+            CellValue::number(rest.caller),
+            CellValue::number(rest.stack),
+            CellValue::some(rest.value, CellValue::Double),
+            CellValue::some(rest.weight, CellValue::Integer),
             word(rest.address),
             word(rest.size),
-            Cell::some(rest.event.as_deref(), Cell::text),
-            Cell::number(rest.tag),
-            Cell::some(rest.device, Cell::Integer),
+            CellValue::some(rest.event.as_deref(), CellValue::text),
+            CellValue::number(rest.tag),
+            CellValue::some(rest.device, CellValue::Integer),
             word(rest.stream),
             word(rest.pool),
-            Cell::some(rest.details.as_str(), Cell::text),
+            CellValue::some(rest.details.as_str(), CellValue::text),
         ])
     }
 }

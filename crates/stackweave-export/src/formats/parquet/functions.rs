@@ -9,24 +9,24 @@ use crate::activity::NamedProcess;
 
 /// Numbers frames and functions. A frame of the recording may stand for several functions; each is a frame here.
 #[derive(Debug, Default)]
-pub(super) struct FrameNumbers {
+pub(super) struct TableNumbers {
     /// By number in the recording: the first frame here, and the number of frames, outermost first.
     numbers: WordMap<u32, (u32, u32)>,
     /// The function of each frame, from 1.
     functions: Vec<u32>,
-    by_key: HashMap<FunctionKey, u32>,
+    by_key: HashMap<FunctionIdentity, u32>,
 }
 
 /// The identity of a function, as in a profile: see `stackweave_profile::Function`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct FunctionKey {
+struct FunctionIdentity {
     kind: FrameKind,
     name: Arc<str>,
     location: Option<Arc<str>>,
     first_line: Option<u32>,
 }
 
-impl FrameNumbers {
+impl TableNumbers {
     /// Returns the frames here for a frame of the recording, outermost first, and numbers new ones.
     pub(super) fn of(&mut self, process: &NamedProcess<'_>, number: u32) -> core::ops::Range<u32> {
         if let Some((first, count)) = self.numbers.get(&number) {
@@ -34,12 +34,16 @@ impl FrameNumbers {
         }
         let first = self.next();
         for frame in process.chain(number) {
-            let function = self.function(FunctionKey::of(frame));
+            let function = self.function(FunctionIdentity::of(frame));
             self.functions.push(function);
         }
         if self.next() == first {
-            let key =
-                FunctionKey { kind: FrameKind::Label, name: Frame::UNKNOWN.into(), location: None, first_line: None };
+            let key = FunctionIdentity {
+                kind: FrameKind::Label,
+                name: Frame::UNKNOWN.into(),
+                location: None,
+                first_line: None,
+            };
             let function = self.function(key);
             self.functions.push(function);
         }
@@ -59,13 +63,13 @@ impl FrameNumbers {
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "that many functions do not fit into memory")]
-    fn function(&mut self, key: FunctionKey) -> u32 {
+    fn function(&mut self, key: FunctionIdentity) -> u32 {
         let next = self.by_key.len() as u32 + 1;
         *self.by_key.entry(key).or_insert(next)
     }
 }
 
-impl FunctionKey {
+impl FunctionIdentity {
     fn of(frame: &Frame) -> Self {
         let is_native = frame.kind == FrameKind::Native;
         Self {

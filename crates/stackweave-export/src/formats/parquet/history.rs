@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use crate::activity::{NamedProcess, ThreadEvent};
 use crate::error::ExportError;
-use crate::formats::parquet::table::{Cell, ParquetTable};
+use crate::formats::parquet::table::{CellValue, ParquetTable};
 use stackweave_core::EventKind;
 use stackweave_profile::memory::{LiveChanges, LiveDevices, LiveRange};
 use stackweave_recording::events::{MemoryEvent, Region};
@@ -104,21 +104,21 @@ impl<'a> History<'a> {
         let AllocationRow { time, thread, allocator, memory, tag } = range.value;
         let since_start = time.saturating_sub(self.process.began);
         let is_host = range.region.device() != EventKind::OWN_DEVICE;
-        let host = |word: u64| if is_host { Cell::word(word) } else { Cell::Null };
+        let host = |word: u64| if is_host { CellValue::word(word) } else { CellValue::Null };
         self.table.row([
-            Cell::Integer(self.process.recording.timeline().wall_ns(since_start)),
-            Cell::word(since_start),
-            Cell::some(freed, |(freed, _)| Cell::word(freed.saturating_sub(time))),
-            Cell::Integer(thread.into()),
-            Cell::some(freed, |(_, thread)| Cell::Integer(thread.into())),
-            Cell::text(&self.allocators[allocator]),
-            Cell::word(range.address),
-            Cell::word(range.size),
-            Cell::Integer(range.region.device()),
+            CellValue::Integer(self.process.recording.timeline().wall_ns(since_start)),
+            CellValue::word(since_start),
+            CellValue::some(freed, |(freed, _)| CellValue::word(freed.saturating_sub(time))),
+            CellValue::Integer(thread.into()),
+            CellValue::some(freed, |(_, thread)| CellValue::Integer(thread.into())),
+            CellValue::text(&self.allocators[allocator]),
+            CellValue::word(range.address),
+            CellValue::word(range.size),
+            CellValue::Integer(range.region.device()),
             host(memory.stream),
             host(memory.pool),
-            Cell::number(tag),
-            Cell::number(memory.stack),
+            CellValue::number(tag),
+            CellValue::number(memory.stack),
         ])
     }
 }

@@ -20,8 +20,8 @@ use crate::activity::{NamedProcess, visit_process};
 use crate::budget::Budget;
 use crate::error::ExportError;
 use crate::formats::parquet::events::EventRows;
-use crate::formats::parquet::functions::FrameNumbers;
-use crate::formats::parquet::table::{Cell, ParquetTable};
+use crate::formats::parquet::functions::TableNumbers;
+use crate::formats::parquet::table::{CellValue, ParquetTable};
 use crate::source::Source;
 
 /// Writes the files to a folder, and returns their size in bytes.
@@ -36,7 +36,7 @@ pub(crate) fn write(source: &Source<'_>, folder: &mut OutputFolder) -> Result<u6
             taken.insert(name.clone());
         }
         let part = Partition { folder, name: &name, process, budget: source.budget() };
-        let mut frames = FrameNumbers::default();
+        let mut frames = TableNumbers::default();
         let tables = [part.table("events", schemas::EVENTS)?, part.table("allocations", schemas::ALLOCATIONS)?];
         let mut rows = EventRows::new(process, &mut frames, tables);
         visit_process(source, index, &mut |event| rows.add(event))?;
@@ -79,21 +79,21 @@ impl Partition<'_, '_> {
 
     /// Writes the stacks: each is its innermost frame and the stack of its callers. If a frame stands for several
     /// functions, the outer ones are additional stacks, numbered after those of the recording.
-    fn stacks(&self, frames: &mut FrameNumbers) -> Result<u64, ExportError> {
+    fn stacks(&self, frames: &mut TableNumbers) -> Result<u64, ExportError> {
         let dictionary = self.process.recording.dictionary();
         let mut table = self.table("stacks", schemas::STACKS)?;
         let mut depths: NumberMap<i64> = NumberMap::default();
         let mut extra = i64::from(dictionary.last_stack());
         for (stack, (callers, frame)) in dictionary.stacks() {
             let mut depth = depths.get(callers).copied().unwrap_or(0);
-            let mut callers = if depth == 0 { Cell::Null } else { Cell::number(callers) };
+            let mut callers = if depth == 0 { CellValue::Null } else { CellValue::number(callers) };
             let chain = frames.of(self.process, frame);
             let last = chain.end - 1;
             for frame in chain {
                 depth += 1;
-                let own = if frame == last { Cell::Integer(stack.into()) } else { Cell::Integer(extra + 1) };
+                let own = if frame == last { CellValue::Integer(stack.into()) } else { CellValue::Integer(extra + 1) };
                 extra += i64::from(frame != last);
-                table.row([own, callers, Cell::Integer(frame.into()), Cell::Integer(depth)])?;
+                table.row([own, callers, CellValue::Integer(frame.into()), CellValue::Integer(depth)])?;
                 callers = own;
             }
             depths.insert(stack, depth);
@@ -101,10 +101,10 @@ impl Partition<'_, '_> {
         table.finish()
     }
 
-    fn frames(&self, frames: &mut FrameNumbers) -> Result<u64, ExportError> {
+    fn frames(&self, frames: &mut TableNumbers) -> Result<u64, ExportError> {
         let dictionary = self.process.recording.dictionary();
         let mut table = self.table("frames", schemas::FRAMES)?;
-        let line = |line: Option<u32>| Cell::some(line, |line| Cell::Integer(line.into()));
+        let line = |line: Option<u32>| CellValue::some(line, |line| CellValue::Integer(line.into()));
         for (number, recorded) in dictionary.frames() {
             let module = match recorded {
                 RecordedFrame::Native { module, .. } => *module,
@@ -113,18 +113,18 @@ impl Partition<'_, '_> {
             let own = frames.of(self.process, number);
             for (own, frame) in own.zip(self.process.chain(number)) {
                 table.row([
-                    Cell::Integer(own.into()),
-                    Cell::Integer(frames.function_of(own).into()),
-                    Cell::text(frame.kind.as_str()),
-                    Cell::text(&frame.name),
-                    Cell::some(frame.qualname.as_deref(), Cell::text),
-                    Cell::some(frame.filename.as_deref(), Cell::text),
+                    CellValue::Integer(own.into()),
+                    CellValue::Integer(frames.function_of(own).into()),
+                    CellValue::text(frame.kind.as_str()),
+                    CellValue::text(&frame.name),
+                    CellValue::some(frame.qualname.as_deref(), CellValue::text),
+                    CellValue::some(frame.filename.as_deref(), CellValue::text),
                     line(frame.first_line),
                     line(frame.position.line),
                     line(frame.position.column),
                     line(module),
-                    Cell::some(frame.address, Cell::word),
-                    Cell::Bool(frame.is_inlined),
+                    CellValue::some(frame.address, CellValue::word),
+                    CellValue::Bool(frame.is_inlined),
                 ])?;
             }
         }
@@ -136,12 +136,12 @@ impl Partition<'_, '_> {
         for (number, module) in self.process.recording.dictionary().modules() {
             let build_id = module.build_id.as_ref().map(ToString::to_string);
             table.row([
-                Cell::Integer(number.into()),
-                Cell::text(&module.path.to_string_lossy()),
-                Cell::some(build_id.as_deref(), Cell::text),
-                Cell::word(module.bias),
-                Cell::word(module.start),
-                Cell::word(module.end),
+                CellValue::Integer(number.into()),
+                CellValue::text(&module.path.to_string_lossy()),
+                CellValue::some(build_id.as_deref(), CellValue::text),
+                CellValue::word(module.bias),
+                CellValue::word(module.start),
+                CellValue::word(module.end),
             ])?;
         }
         table.finish()
@@ -151,9 +151,9 @@ impl Partition<'_, '_> {
         let mut table = self.table("threads", schemas::THREADS)?;
         for thread in self.process.recording.dictionary().threads() {
             table.row([
-                Cell::Integer(thread.number.into()),
-                Cell::Integer(thread.tid.into()),
-                Cell::text(&thread.name),
+                CellValue::Integer(thread.number.into()),
+                CellValue::Integer(thread.tid.into()),
+                CellValue::text(&thread.name),
             ])?;
         }
         table.finish()
@@ -165,19 +165,19 @@ impl Partition<'_, '_> {
         let mut table = self.table("processes", schemas::PROCESSES)?;
         let words = serde_json::Value::from(start.command_line.clone()).to_string();
         table.row([
-            Cell::Integer(start.pid.into()),
-            Cell::Integer(start.parent_pid.into()),
-            Cell::some(start.forked_from, |pid| Cell::Integer(pid.into())),
-            Cell::text(&start.host),
-            Cell::text(&start.boot_id),
-            Cell::text(&start.executable),
-            Cell::text(&words),
-            Cell::some(start.python.as_deref(), Cell::text),
-            Cell::text(&start.stackweave_version),
-            Cell::Integer(start.started_wall_ns),
-            Cell::word(start.started_monotonic_ns),
-            Cell::word(recording.event_count()),
-            Cell::text(&recording.missing().sentences().join(" ")),
+            CellValue::Integer(start.pid.into()),
+            CellValue::Integer(start.parent_pid.into()),
+            CellValue::some(start.forked_from, |pid| CellValue::Integer(pid.into())),
+            CellValue::text(&start.host),
+            CellValue::text(&start.boot_id),
+            CellValue::text(&start.executable),
+            CellValue::text(&words),
+            CellValue::some(start.python.as_deref(), CellValue::text),
+            CellValue::text(&start.stackweave_version),
+            CellValue::Integer(start.started_wall_ns),
+            CellValue::word(start.started_monotonic_ns),
+            CellValue::word(recording.event_count()),
+            CellValue::text(&recording.missing().sentences().join(" ")),
         ])?;
         table.finish()
     }

@@ -28,7 +28,7 @@ pub(super) struct ParquetTable {
 
 /// The value of a column in a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Cell<'t> {
+pub(super) enum CellValue<'t> {
     Null,
     Integer(i64),
     Double(f64),
@@ -36,7 +36,7 @@ pub(super) enum Cell<'t> {
     Text(&'t str),
 }
 
-impl<'t> Cell<'t> {
+impl<'t> CellValue<'t> {
     pub(super) fn text(text: &'t str) -> Self {
         Self::Text(text)
     }
@@ -60,14 +60,14 @@ impl<'t> Cell<'t> {
 /// The values of a column that are not written yet, and for each row whether it has one.
 #[derive(Debug)]
 struct ColumnValues {
-    values: Values,
+    values: TypedValues,
     is_optional: bool,
     /// Up to the last row with a value.
     levels: Vec<i16>,
 }
 
 #[derive(Debug)]
-enum Values {
+enum TypedValues {
     Small(Vec<i32>),
     Large(Vec<i64>),
     Double(Vec<f64>),
@@ -112,11 +112,11 @@ impl ParquetTable {
         let writer = SerializedFileWriter::new(file, schema, Arc::new(properties.build())).map_err(failed)?;
         let column = |column: &Arc<ColumnDescriptor>| ColumnValues {
             values: match column.physical_type() {
-                PhysicalType::INT32 => Values::Small(Vec::new()),
-                PhysicalType::INT64 => Values::Large(Vec::new()),
-                PhysicalType::DOUBLE => Values::Double(Vec::new()),
-                PhysicalType::BOOLEAN => Values::Bool(Vec::new()),
-                _ => Values::Text(Vec::new(), KnownTexts::default()),
+                PhysicalType::INT32 => TypedValues::Small(Vec::new()),
+                PhysicalType::INT64 => TypedValues::Large(Vec::new()),
+                PhysicalType::DOUBLE => TypedValues::Double(Vec::new()),
+                PhysicalType::BOOLEAN => TypedValues::Bool(Vec::new()),
+                _ => TypedValues::Text(Vec::new(), KnownTexts::default()),
             },
             is_optional: column.max_def_level() > 0,
             levels: Vec::new(),
@@ -125,10 +125,10 @@ impl ParquetTable {
         Ok(Self { writer, columns, rows: 0 })
     }
 
-    pub(super) fn row<const N: usize>(&mut self, cells: [Cell<'_>; N]) -> Result<(), ExportError> {
+    pub(super) fn row<const N: usize>(&mut self, cells: [CellValue<'_>; N]) -> Result<(), ExportError> {
         debug_assert_eq!(N, self.columns.len());
         for (column, cell) in self.columns.iter_mut().zip(cells) {
-            if cell != Cell::Null {
+            if cell != CellValue::Null {
                 column.push(cell, self.rows);
             }
         }
@@ -161,18 +161,18 @@ impl ParquetTable {
 impl ColumnValues {
     /// Adds the value of a row.
     #[expect(clippy::cast_possible_truncation, reason = "small columns hold numbers of 32 bits")]
-    fn push(&mut self, cell: Cell<'_>, row: usize) {
+    fn push(&mut self, cell: CellValue<'_>, row: usize) {
         if self.is_optional {
             self.levels.resize(row, 0);
             self.levels.push(1);
         }
         match (&mut self.values, cell) {
-            (Values::Small(values), Cell::Integer(value)) => values.push(value as i32),
-            (Values::Large(values), Cell::Integer(value)) => values.push(value),
-            (Values::Double(values), Cell::Double(value)) => values.push(value),
-            (Values::Bool(values), Cell::Bool(value)) => values.push(value),
-            (Values::Text(values, known), Cell::Text(value)) => values.push(known.get(value)),
-            (_, cell) => debug_assert_eq!(cell, Cell::Null, "a column of another type"),
+            (TypedValues::Small(values), CellValue::Integer(value)) => values.push(value as i32),
+            (TypedValues::Large(values), CellValue::Integer(value)) => values.push(value),
+            (TypedValues::Double(values), CellValue::Double(value)) => values.push(value),
+            (TypedValues::Bool(values), CellValue::Bool(value)) => values.push(value),
+            (TypedValues::Text(values, known), CellValue::Text(value)) => values.push(known.get(value)),
+            (_, cell) => debug_assert_eq!(cell, CellValue::Null, "a column of another type"),
         }
     }
 
@@ -182,23 +182,23 @@ impl ColumnValues {
         }
         let levels = self.is_optional.then_some(self.levels.as_slice());
         match (&mut self.values, writer) {
-            (Values::Small(values), ColumnWriter::Int32ColumnWriter(writer)) => {
+            (TypedValues::Small(values), ColumnWriter::Int32ColumnWriter(writer)) => {
                 writer.write_batch(values, levels, None)?;
                 values.clear();
             }
-            (Values::Large(values), ColumnWriter::Int64ColumnWriter(writer)) => {
+            (TypedValues::Large(values), ColumnWriter::Int64ColumnWriter(writer)) => {
                 writer.write_batch(values, levels, None)?;
                 values.clear();
             }
-            (Values::Double(values), ColumnWriter::DoubleColumnWriter(writer)) => {
+            (TypedValues::Double(values), ColumnWriter::DoubleColumnWriter(writer)) => {
                 writer.write_batch(values, levels, None)?;
                 values.clear();
             }
-            (Values::Bool(values), ColumnWriter::BoolColumnWriter(writer)) => {
+            (TypedValues::Bool(values), ColumnWriter::BoolColumnWriter(writer)) => {
                 writer.write_batch(values, levels, None)?;
                 values.clear();
             }
-            (Values::Text(values, _), ColumnWriter::ByteArrayColumnWriter(writer)) => {
+            (TypedValues::Text(values, _), ColumnWriter::ByteArrayColumnWriter(writer)) => {
                 writer.write_batch(values, levels, None)?;
                 values.clear();
             }

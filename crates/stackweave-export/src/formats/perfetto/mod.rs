@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use stackweave_profile::Frame;
 use stackweave_recording::ProcessRecording;
 
-use crate::activity::{EventContent, NamedProcess, Span, SpanEnd, ThreadEvent, visit};
+use crate::activity::{EventContent, NamedProcess, Span, SpanEnding, ThreadEvent, visit};
 use crate::error::ExportError;
 use crate::formats::perfetto::annotations::{annotate, annotate_interned};
 use crate::formats::perfetto::fields::{clock_snapshot, event, interned as names, packet, perf_sample, trace, track};
@@ -173,17 +173,17 @@ impl PerfettoWriter<'_, '_> {
         Ok(())
     }
 
-    fn end(&mut self, event: &ThreadEvent<'_>, track: u64, span: &Span, ending: SpanEnd) -> Result<(), ExportError> {
+    fn end(&mut self, event: &ThreadEvent<'_>, track: u64, span: &Span, ending: SpanEnding) -> Result<(), ExportError> {
         let (process, time) = (event.process, event.time);
         let count = self.sequences[process].interned.functions(&self.processes[process], span.frame).len();
         let mut attributes = span.at_end.object();
-        if ending == SpanEnd::Unfinished {
+        if ending == SpanEnding::Unfinished {
             attributes.insert("unfinished".to_owned(), Value::Bool(true));
         }
         for index in 0..count {
             self.event((process, track, time), event::SLICE_END, |message, interned| {
                 // The innermost function ends first, and has the attributes of the end.
-                if index == 0 || ending == SpanEnd::Unfinished {
+                if index == 0 || ending == SpanEnding::Unfinished {
                     annotate(message, &attributes, interned);
                 }
             })?;

@@ -14,7 +14,7 @@ const FULLY_LISTED: u32 = 1024;
 /// The locations of the stacks of one reading. Stacks share the locations of their callers.
 #[derive(Debug, Default)]
 pub(super) struct Chains {
-    known: WordMap<RecordedStack, Chain>,
+    known: WordMap<RecordedStack, StackLocations>,
     links: Vec<ChainLink>,
     /// Frames that are not entered yet, with the stacks that end with them, innermost first.
     pending: Vec<(u32, RecordedStack)>,
@@ -22,7 +22,7 @@ pub(super) struct Chains {
 
 /// The locations of a stack. Stacks that differ only in omitted locations are equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Chain {
+pub(super) struct StackLocations {
     /// The innermost link, from 1; 0 if there is none.
     link: u32,
     /// The location of the innermost visible frame; 0 if there is none.
@@ -43,7 +43,7 @@ struct ChainLink {
 
 impl Chains {
     /// Returns the ids of the locations of a chain, innermost first.
-    pub(super) fn locations(&self, chain: Chain, tables: &mut ProfileTables<'_>) -> Vec<u64> {
+    pub(super) fn locations(&self, chain: StackLocations, tables: &mut ProfileTables<'_>) -> Vec<u64> {
         if chain.link == 0 {
             return vec![tables.unknown_location()];
         }
@@ -60,8 +60,8 @@ impl Chains {
         &mut self,
         (costs, cost): (&RecordedCosts<'_>, RecordedCost),
         tables: &mut ProfileTables<'_>,
-    ) -> Chain {
-        let mut chain = Chain::default();
+    ) -> StackLocations {
+        let mut chain = StackLocations::default();
         let mut next = cost.stack;
         while let Some((frame, callers)) = costs.innermost(next) {
             if let Some(known) = self.known.get(&next) {

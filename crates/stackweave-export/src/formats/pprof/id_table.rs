@@ -6,18 +6,18 @@ use std::hash::Hash;
 
 /// Values with ids from 1.
 #[derive(Debug)]
-pub(super) struct IdTable<T> {
+pub(super) struct UniqueValues<T> {
     ids: HashMap<T, u64>,
     values: Vec<T>,
 }
 
-impl<T> Default for IdTable<T> {
+impl<T> Default for UniqueValues<T> {
     fn default() -> Self {
         Self { ids: HashMap::new(), values: Vec::new() }
     }
 }
 
-impl<T: Clone + Eq + Hash> IdTable<T> {
+impl<T: Clone + Eq + Hash> UniqueValues<T> {
     /// Returns the id of a value; a new value gets one.
     pub(super) fn id(&mut self, value: T) -> u64 {
         let next = self.values.len() as u64 + 1;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use stackweave_profile::{RecordedCost, RecordedCosts};
 
-use super::chains::{Chain, Chains};
+use super::chains::{Chains, StackLocations};
 use super::tables::ProfileTables;
 use super::{Label, MeasureColumn, fields};
 use crate::protobuf::Message;
@@ -23,11 +23,11 @@ pub(super) struct Samples<'c, 'a> {
 struct SampleKey {
     process: usize,
     thread: Option<u32>,
-    chain: Chain,
+    chain: StackLocations,
 }
 
 /// A sample that is not written yet.
-pub(super) struct Sample {
+pub(super) struct PendingSample {
     key: SampleKey,
     values: Vec<u64>,
 }
@@ -56,7 +56,7 @@ impl<'c, 'a> Samples<'c, 'a> {
         let chain = self.chains.chain((self.costs, cost), tables);
         let key = SampleKey { process: cost.process, thread: cost.thread, chain };
         if !chain.is_cut {
-            return self.write(Sample { key, values }, tables, out);
+            return self.write(PendingSample { key, values }, tables, out);
         }
         let sums = self.cut.entry(key).or_insert_with(|| vec![0; values.len()]);
         for (sum, value) in sums.iter_mut().zip(values) {
@@ -66,11 +66,11 @@ impl<'c, 'a> Samples<'c, 'a> {
     }
 
     /// Returns the samples that were kept.
-    pub(super) fn take_cut(&mut self) -> Vec<Sample> {
-        core::mem::take(&mut self.cut).into_iter().map(|(key, values)| Sample { key, values }).collect()
+    pub(super) fn take_cut(&mut self) -> Vec<PendingSample> {
+        core::mem::take(&mut self.cut).into_iter().map(|(key, values)| PendingSample { key, values }).collect()
     }
 
-    pub(super) fn write(&self, sample: Sample, tables: &mut ProfileTables<'_>, out: &mut Message) {
+    pub(super) fn write(&self, sample: PendingSample, tables: &mut ProfileTables<'_>, out: &mut Message) {
         let SampleKey { process, thread, chain } = sample.key;
         let locations = self.chains.locations(chain, tables);
         let labels = tables.labels(process, thread);

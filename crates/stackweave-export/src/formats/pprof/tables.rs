@@ -8,7 +8,7 @@ use stackweave_profile::{Frame, FrameKind, RecordedNames};
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::file::RecordedFrame;
 
-use super::id_table::IdTable;
+use super::id_table::UniqueValues;
 use super::{Label, MeasuredCosts, fields};
 use crate::protobuf::Message;
 use crate::source::Source;
@@ -21,11 +21,11 @@ pub(super) struct ProfileTables<'a> {
     visible: Vec<VisibleFrames>,
     titles: Vec<String>,
     labels: HashMap<(usize, Option<u32>), Labels>,
-    strings: IdTable<Arc<str>>,
-    functions: IdTable<FunctionEntry>,
-    locations: IdTable<Location>,
+    strings: UniqueValues<Arc<str>>,
+    functions: UniqueValues<FunctionEntry>,
+    locations: UniqueValues<Location>,
     /// Process and module.
-    mappings: IdTable<(usize, u32)>,
+    mappings: UniqueValues<(usize, u32)>,
 }
 
 /// Keys, as indexes of strings, and values.

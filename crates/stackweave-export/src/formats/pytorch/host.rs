@@ -11,7 +11,7 @@ use crate::formats::pytorch::trace::{AllocationInfo, SnapshotDevice, TraceEntry,
 /// An event of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct HostEvent {
-    pub(super) kind: HostEventKind,
+    pub(super) kind: HostEntryKind,
     /// The memory that it is about. For a request that failed, the address is the number of free bytes of the device.
     pub(super) memory: MemoryEvent,
     /// The label of the event, or the text of an annotation.
@@ -19,14 +19,14 @@ pub(super) struct HostEvent {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum HostEventKind {
+pub(super) enum HostEntryKind {
     Memory(HostAction),
     Snapshot,
     OutOfMemory,
     Annotation,
 }
 
-impl HostEventKind {
+impl HostEntryKind {
     /// Returns `PyTorch`'s names for its entries. Memory that existed before the recording has none.
     const fn actions(self) -> &'static [&'static str] {
         match self {
@@ -57,18 +57,18 @@ impl HostEvent {
     pub(super) fn of(event: &Event<'_>) -> Option<Self> {
         match event {
             Event::Allocate(memory) | Event::Free(memory) | Event::Complete(memory) => {
-                Some(Self { kind: HostEventKind::Memory(memory.host?), memory: *memory, frame: 0 })
+                Some(Self { kind: HostEntryKind::Memory(memory.host?), memory: *memory, frame: 0 })
             }
             Event::Instant(instant) => {
                 let (kind, memory) = match instant.about {
                     InstantSubject::HostSnapshot { device, size } => {
-                        (HostEventKind::Snapshot, of_device(device, 0, size))
+                        (HostEntryKind::Snapshot, of_device(device, 0, size))
                     }
                     InstantSubject::Annotation { device, address } => {
-                        (HostEventKind::Annotation, of_device(device, address, 0))
+                        (HostEntryKind::Annotation, of_device(device, address, 0))
                     }
                     InstantSubject::OutOfMemory(OutOfMemory { device, size, stream, pool, free }) => {
-                        (HostEventKind::OutOfMemory, MemoryEvent { stream, pool, ..of_device(device, free, size) })
+                        (HostEntryKind::OutOfMemory, MemoryEvent { stream, pool, ..of_device(device, free, size) })
                     }
                     _ => return None,
                 };
@@ -81,14 +81,14 @@ impl HostEvent {
     /// Returns the region that it allocates or frees; `None` for other events.
     pub(super) const fn region(&self) -> Option<Region> {
         match self.kind {
-            HostEventKind::Memory(_) => Some(self.memory.region),
-            HostEventKind::Snapshot | HostEventKind::OutOfMemory | HostEventKind::Annotation => None,
+            HostEntryKind::Memory(_) => Some(self.memory.region),
+            HostEntryKind::Snapshot | HostEntryKind::OutOfMemory | HostEntryKind::Annotation => None,
         }
     }
 
     const fn info(&self, tag: u32) -> AllocationInfo {
         let MemoryEvent { stack, stream, pool, size, .. } = self.memory;
-        let is_expandable = matches!(self.kind, HostEventKind::Memory(HostAction::SegmentMap));
+        let is_expandable = matches!(self.kind, HostEntryKind::Memory(HostAction::SegmentMap));
         AllocationInfo { stack, tag, stream, pool, requested: size, is_large: is_large(size), is_expandable }
     }
 }
@@ -114,7 +114,7 @@ impl SnapshotDevice {
         let size = or_known(size, known.map(|range| range.value.requested.min(range.size)));
         // An event without a stack has that of the allocation.
         let stack = if stack == 0 { known.map_or(0, |range| range.value.stack) } else { stack };
-        let tag = if event.kind == HostEventKind::Annotation { event.frame } else { tag };
+        let tag = if event.kind == HostEntryKind::Annotation { event.frame } else { tag };
         let info = AllocationInfo { stack, ..event.info(tag) };
         for action in event.kind.actions() {
             trace.entry(&TraceEntry { action, address, size, info: &info, stack: 0 })?;
@@ -124,7 +124,7 @@ impl SnapshotDevice {
 
     /// Updates the live memory. Returns the known range if memory is freed.
     pub(super) fn apply(&mut self, event: &HostEvent, tag: u32) -> Option<LiveRange<AllocationInfo>> {
-        let HostEventKind::Memory(action) = event.kind else { return None };
+        let HostEntryKind::Memory(action) = event.kind else { return None };
         let (memory, info) = (&event.memory, event.info(tag));
         let MemoryEvent { region, address, size, .. } = *memory;
         self.listed_segments = None;

@@ -7,7 +7,7 @@ use std::ops::Range;
 const MAX_BLOCKS: u64 = 200_000;
 
 /// A block that is live at the end: its number in the order of allocations of its process, from 1, and its size.
-pub(super) type LiveBlock = (u64, u64);
+pub(super) type NumberedBlock = (u64, u64);
 
 /// Returns whether blocks are left out of a recording with this many events at most.
 pub(super) const fn may_be_too_many(events: u64) -> bool {
@@ -108,12 +108,12 @@ impl KeptBlocks {
 
 /// Selects the blocks of each process, whose live blocks are given. Returns them with the smallest size of those that
 /// are freed.
-pub(super) fn select(sizes: &BlockSizes, live: Vec<Vec<LiveBlock>>, wanted: Option<u64>) -> (Vec<KeptBlocks>, u64) {
+pub(super) fn select(sizes: &BlockSizes, live: Vec<Vec<NumberedBlock>>, wanted: Option<u64>) -> (Vec<KeptBlocks>, u64) {
     let min_size = wanted.unwrap_or_else(|| sizes.smallest_kept());
     let mut live_sizes = BlockSizes::default();
     live.iter().flatten().for_each(|(_, size)| live_sizes.add(*size));
     let small: Range<u64> = live_sizes.smallest_kept()..min_size;
-    let of_process = |live: Vec<LiveBlock>| {
+    let of_process = |live: Vec<NumberedBlock>| {
         let mut live: Vec<u64> =
             live.into_iter().filter(|(_, size)| small.contains(size)).map(|(number, _)| number).collect();
         live.sort_unstable();

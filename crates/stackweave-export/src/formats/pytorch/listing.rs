@@ -5,7 +5,7 @@ use core::mem;
 
 use crate::formats::pytorch::host::HostEvent;
 use crate::formats::pytorch::ranges::InferredSegments;
-use crate::formats::pytorch::segments::{Block, BlockState, Segment, filled};
+use crate::formats::pytorch::segments::{BlockState, SnapshotBlock, SnapshotSegment, filled};
 use crate::formats::pytorch::trace::{AllocationInfo, SnapshotDevice};
 use stackweave_profile::memory::LiveRange;
 use stackweave_recording::events::{HostStateRow, MemoryEvent, Region};
@@ -22,7 +22,7 @@ pub(super) enum ListingEvent {
 /// A listing that is being read, for one device.
 #[derive(Debug, Default)]
 pub(super) struct OpenListing {
-    segments: Vec<Segment>,
+    segments: Vec<SnapshotSegment>,
     /// Events since its start, with the tags of their threads. They may not be included in it.
     later: Vec<(HostEvent, u32)>,
 }
@@ -38,7 +38,7 @@ impl OpenListing {
         let HostStateRow { address, size, stream, pool, stack, .. } = *row;
         let (is_large, is_expandable) = (row.is_large(), row.grows());
         let info = AllocationInfo { stack, stream, pool, is_large, is_expandable, ..AllocationInfo::default() };
-        self.segments.push(Segment { address, size, info, blocks: Vec::new() });
+        self.segments.push(SnapshotSegment { address, size, info, blocks: Vec::new() });
     }
 
     fn block(&mut self, row: &HostStateRow) {
@@ -50,7 +50,7 @@ impl OpenListing {
             (false, false) => BlockState::Free,
         };
         let info = AllocationInfo { stack, stream, pool, requested, ..AllocationInfo::default() };
-        segment.blocks.push(Block { address, size, state, info });
+        segment.blocks.push(SnapshotBlock { address, size, state, info });
     }
 }
 
@@ -80,7 +80,7 @@ impl SnapshotDevice {
             if let Some(range) = before.filter(|_| segment.info.stack == 0) {
                 segment.info.stack = range.value.stack;
             }
-            let Segment { address, size, info, .. } = *segment;
+            let SnapshotSegment { address, size, info, .. } = *segment;
             segment.blocks.sort_by_key(|block| block.address);
             segment.blocks = filled(&segment.blocks, address, address.saturating_add(size));
             self.put(Region::Segment(self.number), (address, size), info);

@@ -49,7 +49,7 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
     let has_names = contents.has_names;
     let (mut devices, annotated, min_size) = arrange(contents, source.options().min_block);
     let stacks = source.processes().iter().map(|process| StackWriter::new(source, process)).collect();
-    let mut snapshot = SnapshotWriter { source, pickle: Pickle::new(out), stacks, pools: HashMap::new() };
+    let mut snapshot = PytorchSnapshot { source, pickle: Pickle::new(out), stacks, pools: HashMap::new() };
     snapshot.pickle.begin_dictionary();
     snapshot.pickle.text("device_traces");
     snapshot.pickle.begin_list();
@@ -138,7 +138,7 @@ fn arrange(
     (devices, annotated, min_size)
 }
 
-struct SnapshotWriter<'s, 'a, 'o> {
+struct PytorchSnapshot<'s, 'a, 'o> {
     source: &'s Source<'a>,
     pickle: Pickle<'o>,
     /// By process.
@@ -146,7 +146,7 @@ struct SnapshotWriter<'s, 'a, 'o> {
     pools: HashMap<u64, MemoId>,
 }
 
-impl SnapshotWriter<'_, '_, '_> {
+impl PytorchSnapshot<'_, '_, '_> {
     /// Writes the events of a device. It then has the memory that is live at the end.
     fn trace(&mut self, device: &mut SnapshotDevice) -> Result<(), ExportError> {
         let Self { source, pickle, stacks, pools } = self;

@@ -9,8 +9,8 @@ use stackweave_recording::{ProcessRecording, TimedEvent};
 
 use crate::activity::{EventKinds, label_text};
 use crate::error::ExportError;
-use crate::formats::pytorch::host::{HostEvent, HostEventKind};
-use crate::formats::pytorch::kept_blocks::{BlockSizes, LiveBlock, may_be_too_many};
+use crate::formats::pytorch::host::{HostEntryKind, HostEvent};
+use crate::formats::pytorch::kept_blocks::{BlockSizes, NumberedBlock, may_be_too_many};
 use crate::formats::pytorch::listing::ListingEvent;
 use crate::formats::pytorch::ranges::UsedAddresses;
 use crate::source::Source;
@@ -108,7 +108,7 @@ impl ChangeReader {
 /// The contents of a snapshot before its events are read.
 pub(super) struct SnapshotContents {
     /// The devices of each process.
-    pub(super) devices: Vec<BTreeMap<i64, DeviceMemory>>,
+    pub(super) devices: Vec<BTreeMap<i64, DeviceAddresses>>,
     /// The number of the last complete listing of each process.
     pub(super) last_listings: Vec<Option<u64>>,
     /// Whether there are spans or tags, which may have names from the program.
@@ -116,12 +116,12 @@ pub(super) struct SnapshotContents {
     /// The sizes of blocks of processes that have an event in the selected time.
     pub(super) sizes: BlockSizes,
     /// The blocks of each process that are live at the end; empty if there are few blocks.
-    pub(super) live: Vec<Vec<LiveBlock>>,
+    pub(super) live: Vec<Vec<NumberedBlock>>,
 }
 
 /// The data about a device that is needed before its events are read.
 #[derive(Debug, Default)]
-pub(super) struct DeviceMemory {
+pub(super) struct DeviceAddresses {
     /// The addresses that it ever used.
     pub(super) used: UsedAddresses,
     /// Whether its host records every event that `PyTorch`'s allocator has.
@@ -184,7 +184,7 @@ impl FirstReader {
         &mut self,
         thread: u32,
         change: &MemoryChange,
-        (devices, sizes): (&mut BTreeMap<i64, DeviceMemory>, &mut BlockSizes),
+        (devices, sizes): (&mut BTreeMap<i64, DeviceAddresses>, &mut BlockSizes),
     ) {
         match change {
             MemoryChange::Allocate(memory, _) => {
@@ -198,10 +198,10 @@ impl FirstReader {
                 let device = devices.entry(event.memory.region.device()).or_default();
                 device.is_exact |= !event.kind.is_plain();
                 match event.kind {
-                    HostEventKind::Memory(HostAction::SegmentFree | HostAction::SegmentUnmap | HostAction::Free) => {
+                    HostEntryKind::Memory(HostAction::SegmentFree | HostAction::SegmentUnmap | HostAction::Free) => {
                         self.free(thread, &event.memory, sizes);
                     }
-                    HostEventKind::Memory(_) => self.allocate(&event.memory, &mut device.used, sizes),
+                    HostEntryKind::Memory(_) => self.allocate(&event.memory, &mut device.used, sizes),
                     _ => {}
                 }
             }
@@ -246,7 +246,7 @@ impl FirstReader {
         self.counts_blocks && is_of_process(region)
     }
 
-    fn live_blocks(self) -> Vec<LiveBlock> {
+    fn live_blocks(self) -> Vec<NumberedBlock> {
         let blocks = self.live.iter().filter(|range| self.counts(range.region));
         blocks.map(|block| (block.value, block.size)).collect()
     }

@@ -17,16 +17,16 @@ pub(super) const fn is_large(size: u64) -> bool {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Segment {
+pub(super) struct SnapshotSegment {
     pub(super) address: u64,
     pub(super) size: u64,
     pub(super) info: AllocationInfo,
     /// Sorted and without gaps, as long as the segment.
-    pub(super) blocks: Vec<Block>,
+    pub(super) blocks: Vec<SnapshotBlock>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Block {
+pub(super) struct SnapshotBlock {
     pub(super) address: u64,
     pub(super) size: u64,
     pub(super) state: BlockState,
@@ -74,7 +74,7 @@ impl SegmentWriter<'_, '_> {
         })
     }
 
-    fn segment(&mut self, segment: &Segment, index: usize) -> io::Result<()> {
+    fn segment(&mut self, segment: &SnapshotSegment, index: usize) -> io::Result<()> {
         let active = || segment.blocks.iter().filter(|block| block.state != BlockState::Free);
         let allocated = active().filter(|block| block.state == BlockState::Allocated);
         self.pickle.begin_dictionary();
@@ -109,8 +109,8 @@ impl SegmentWriter<'_, '_> {
         Ok(())
     }
 
-    fn block(&mut self, block: &Block) -> io::Result<()> {
-        let Block { address, size, state, info } = *block;
+    fn block(&mut self, block: &SnapshotBlock) -> io::Result<()> {
+        let SnapshotBlock { address, size, state, info } = *block;
         self.pickle.begin_dictionary();
         for (key, number) in [("address", address), ("size", size), ("requested_size", info.requested)] {
             self.pickle.text(key);
@@ -138,7 +138,7 @@ impl SegmentWriter<'_, '_> {
     }
 }
 
-fn segments(device: &SnapshotDevice) -> Vec<Segment> {
+fn segments(device: &SnapshotDevice) -> Vec<SnapshotSegment> {
     let (mut bounds, mut blocks) = (Vec::new(), Vec::new());
     for range in device.live.iter() {
         if device.is_segment(&range) {
@@ -161,7 +161,7 @@ fn segments(device: &SnapshotDevice) -> Vec<Segment> {
         while let Some(block) = blocks.next_if(|block| block.address < end) {
             inside.push(block);
         }
-        Segment { address, size, info, blocks: filled(&inside, address, end) }
+        SnapshotSegment { address, size, info, blocks: filled(&inside, address, end) }
     };
     bounds.into_iter().map(fill).collect()
 }
@@ -179,16 +179,16 @@ fn grows(last: &mut (u64, u64, AllocationInfo), next: &(u64, u64, AllocationInfo
     is_part
 }
 
-fn block(range: &LiveRange<AllocationInfo>, state: BlockState) -> Block {
-    Block { address: range.address, size: range.size, state, info: range.value }
+fn block(range: &LiveRange<AllocationInfo>, state: BlockState) -> SnapshotBlock {
+    SnapshotBlock { address: range.address, size: range.size, state, info: range.value }
 }
 
 /// Fills the gaps between sorted blocks from `start` to `end` with free blocks. A block that overlaps the next one is
 /// cut.
-pub(super) fn filled(inside: &[Block], start: u64, end: u64) -> Vec<Block> {
+pub(super) fn filled(inside: &[SnapshotBlock], start: u64, end: u64) -> Vec<SnapshotBlock> {
     let mut blocks = Vec::with_capacity(inside.len());
     let mut at = start;
-    let free = |address: u64, to: u64| Block {
+    let free = |address: u64, to: u64| SnapshotBlock {
         address,
         size: to - address,
         state: BlockState::Free,
@@ -205,7 +205,7 @@ pub(super) fn filled(inside: &[Block], start: u64, end: u64) -> Vec<Block> {
         // An empty block takes one byte of the picture.
         let size = block.size.max(1).min(next_of(index) - block.address);
         let requested = block.info.requested.min(size);
-        blocks.push(Block { size, info: AllocationInfo { requested, ..block.info }, ..*block });
+        blocks.push(SnapshotBlock { size, info: AllocationInfo { requested, ..block.info }, ..*block });
         at = block.address + size;
     }
     if at < end {
@@ -227,7 +227,7 @@ mod tests {
     fn a_segment_is_filled_to_its_end() {
         let block = |address, size| {
             let info = AllocationInfo { requested: size, ..AllocationInfo::default() };
-            Block { address, size, state: BlockState::Allocated, info }
+            SnapshotBlock { address, size, state: BlockState::Allocated, info }
         };
         let blocks = filled(&[block(100, 10), block(110, 0), block(120, 50), block(130, 5)], 100, 200);
         let found: Vec<_> = blocks

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::io;
 
-use crate::formats::pytorch::host::{HostEvent, HostEventKind};
+use crate::formats::pytorch::host::{HostEntryKind, HostEvent};
 use crate::formats::pytorch::kept_blocks::KeptBlocks;
 use crate::formats::pytorch::listing::OpenListing;
 use crate::formats::pytorch::pickle::{MemoId, Pickle};
 use crate::formats::pytorch::ranges::InferredSegments;
-use crate::formats::pytorch::read::{DeviceMemory, MemoryChange, is_of_process};
-use crate::formats::pytorch::segments::{Segment, is_large};
+use crate::formats::pytorch::read::{DeviceAddresses, MemoryChange, is_of_process};
+use crate::formats::pytorch::segments::{SnapshotSegment, is_large};
 use crate::formats::pytorch::stacks::StackWriter;
 use stackweave_profile::memory::{LiveChanges, LiveDevices, LiveRange};
 use stackweave_recording::events::{self, HostAction, MemoryEvent, Region};
@@ -43,7 +43,7 @@ pub(super) struct SnapshotDevice {
     /// The listing that is being read.
     pub(super) listing: Option<OpenListing>,
     /// The segments of the last listing, if nothing has changed since.
-    pub(super) listed_segments: Option<Vec<Segment>>,
+    pub(super) listed_segments: Option<Vec<SnapshotSegment>>,
     /// The number of the listing that is used: the last one.
     last_listing: Option<u64>,
     /// Whether its host records every event that `PyTorch`'s allocator has.
@@ -75,7 +75,7 @@ pub(super) struct TraceWriter<'t, 'o> {
 
 impl SnapshotDevice {
     /// Creates a device. `last_listing` is the number of the listing that is used.
-    pub(super) fn new(process: usize, number: i64, memory: DeviceMemory, last_listing: Option<u64>) -> Self {
+    pub(super) fn new(process: usize, number: i64, memory: DeviceAddresses, last_listing: Option<u64>) -> Self {
         let (live, pending, listing, listed_segments, kept, changes) = Default::default();
         let (inferred, is_exact) = (memory.used.into_segments(), memory.is_exact && number >= 0);
         Self {
@@ -134,8 +134,8 @@ impl SnapshotDevice {
     /// Applies an event of a host whose events may be incomplete. Returns the stack of a free.
     fn plain_host_event(&mut self, thread: u32, event: &HostEvent, tag: u32) -> u32 {
         match event.kind {
-            HostEventKind::Memory(HostAction::Allocate | HostAction::Segment) => self.allocate(&event.memory, tag),
-            HostEventKind::Memory(_) => {
+            HostEntryKind::Memory(HostAction::Allocate | HostAction::Segment) => self.allocate(&event.memory, tag),
+            HostEntryKind::Memory(_) => {
                 self.free_plain(thread, &event.memory);
                 return event.memory.stack;
             }

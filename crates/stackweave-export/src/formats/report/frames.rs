@@ -1,6 +1,6 @@
 //! The frames of recordings, by their indexes in the report.
 
-use stackweave_profile::{Frame, FrameKind, Function, Origin, WordMap};
+use stackweave_profile::{CodeOrigin, Frame, FrameKind, Function, WordMap};
 use stackweave_recording::file::NumberMap;
 
 use super::head::Threads;
@@ -84,6 +84,6 @@ fn unknown() -> Function {
         filename: None,
         module: None,
         first_line: None,
-        origin: Origin::Program,
+        origin: CodeOrigin::Program,
     }
 }

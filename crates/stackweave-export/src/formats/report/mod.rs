@@ -7,12 +7,12 @@ mod blocks;
 mod call_lines;
 mod costs;
 mod events_pass;
-mod fold;
+mod folded_tree;
 mod frames;
 mod head;
-mod known;
 mod memory;
 mod names;
+mod report_mark;
 mod runs;
 mod source_files;
 mod sources;
@@ -32,7 +32,7 @@ use events_pass::EventsPass;
 use head::Threads;
 use names::Names;
 
-pub use known::is_report;
+pub use report_mark::is_report;
 
 /// The page without data, and the mark that the data replaces.
 const PAGE: &str = include_str!("page.html");

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use stackweave_profile::{FrameIndex, Function, FunctionTable, Origin};
+use stackweave_profile::{CodeOrigin, FrameIndex, Function, FunctionTable};
 
 use super::blocks::{Columns, PageBlocks};
 use crate::options::SourceText;
@@ -134,10 +134,10 @@ impl Strings {
     }
 }
 
-const fn origin(origin: Origin) -> u64 {
+const fn origin(origin: CodeOrigin) -> u64 {
     match origin {
-        Origin::Program => 0,
-        Origin::Library => 1,
-        Origin::Interpreter => 2,
+        CodeOrigin::Program => 0,
+        CodeOrigin::Library => 1,
+        CodeOrigin::Interpreter => 2,
     }
 }

@@ -106,13 +106,13 @@ fn names(path: &Path) -> Option<VecDeque<OsString>> {
 mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    use stackweave_recording::Origin;
+    use stackweave_recording::RecordingOrigin;
     use stackweave_testkit::folder::Folder;
 
     use super::*;
 
     fn text(path: &Path) -> Option<String> {
-        read(path, Origin::here().uid).map(|(text, _, _)| text)
+        read(path, RecordingOrigin::here().uid).map(|(text, _, _)| text)
     }
 
     #[test]
@@ -150,7 +150,7 @@ mod tests {
         symlink("a.py", folder.file("real/b.py")).unwrap();
         symlink("loop.py", folder.file("loop.py")).unwrap();
         let through = folder.file("folder/../folder/b.py");
-        let (text_read, found, _) = read(&through, Origin::here().uid).unwrap();
+        let (text_read, found, _) = read(&through, RecordingOrigin::here().uid).unwrap();
         assert_eq!((text_read.as_str(), found), ("x = 1", real.canonicalize().unwrap()));
         assert_eq!(text(&folder.file("real/key.py")), None);
         assert_eq!(text(&folder.file("loop.py")), None);
@@ -174,10 +174,10 @@ mod tests {
         let folder = Folder::new();
         let file = folder.write("a.py", b"x = 1");
         symlink("a.py", folder.file("link.py")).unwrap();
-        let other = Origin::here().uid + 1;
+        let other = RecordingOrigin::here().uid + 1;
         assert!(read(&file, other).is_some() && text(&folder.file("link.py")).is_some());
         // For another user, a link of this one is not trusted, unless this one is root.
-        assert_eq!(read(&folder.file("link.py"), other).is_some(), Origin::here().uid == 0);
+        assert_eq!(read(&folder.file("link.py"), other).is_some(), RecordingOrigin::here().uid == 0);
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
         assert!(read(&file, other).is_none() && text(&file).is_some());
     }

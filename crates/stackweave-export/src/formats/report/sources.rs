@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 
 use serde_json::{Value, json};
 use stackweave_profile::FrameKind;
-use stackweave_recording::Origin;
+use stackweave_recording::RecordingOrigin;
 
 use super::blocks::PageBlocks;
 use super::costs::FunctionCosts;
@@ -20,12 +20,12 @@ use crate::source::Source;
 
 /// The limits of the sources in a page.
 #[derive(Clone, Copy, Debug)]
-struct Limits {
+struct SourceLimits {
     files: usize,
     bytes: usize,
 }
 
-const LIMITS: Limits = Limits { files: 400, bytes: 8 << 20 };
+const LIMITS: SourceLimits = SourceLimits { files: 400, bytes: 8 << 20 };
 
 /// The cost of a file, and its expected length.
 #[derive(Clone, Debug, Default)]
@@ -53,7 +53,7 @@ pub(super) fn write(
     costs: &FunctionCosts,
     blocks: &mut PageBlocks<'_>,
 ) -> io::Result<Value> {
-    let user = Origin::here();
+    let user = RecordingOrigin::here();
     // Given texts are not files on this machine.
     let before = source.options().before.map_or(&[][..], |before| before.processes());
     let is_own = || source.processes().iter().chain(before).all(|process| process.is_made_by(&user));
@@ -84,7 +84,7 @@ fn select_files(
     wanted: Vec<(String, FileCost)>,
     texts: &[SourceText],
     (began_wall_ns, reader): (i64, Option<u32>),
-    limits: Limits,
+    limits: SourceLimits,
 ) -> Vec<SourceFile> {
     let (mut selected, mut bytes) = (Vec::new(), 0);
     for (name, wanted) in wanted {
@@ -147,8 +147,12 @@ mod tests {
         let files: Vec<String> = (0..6).map(write).chain(["/no/such.py".to_owned()]).rev().collect();
         let selected = |files_limit, bytes| {
             let wanted = files.iter().map(|file| (file.clone(), FileCost::default())).collect();
-            let all =
-                select_files(wanted, &[], (i64::MAX, Some(Origin::here().uid)), Limits { files: files_limit, bytes });
+            let all = select_files(
+                wanted,
+                &[],
+                (i64::MAX, Some(RecordingOrigin::here().uid)),
+                SourceLimits { files: files_limit, bytes },
+            );
             all.into_iter().map(|file| file.name).collect::<Vec<_>>()
         };
         assert_eq!(selected(4, 1000), files[1..5]);

@@ -5,7 +5,7 @@ use stackweave_profile::{EveryMeasure, FrameIndex, Measure, MeasuredProfile};
 
 use super::blocks::{Columns, PageBlocks};
 use super::costs::FunctionCosts;
-use super::fold::{FoldedNode, folded};
+use super::folded_tree::{FoldedNode, folded};
 use super::head::Threads;
 use super::names::Names;
 use crate::error::ExportError;

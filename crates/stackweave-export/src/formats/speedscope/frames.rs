@@ -9,7 +9,7 @@ use crate::source::Source;
 use crate::visible_frames::VisibleFrames;
 
 /// Functions, or their lines if lines are separate.
-pub(super) struct FrameTable {
+pub(super) struct SpeedscopeFrames {
     functions: FunctionTable,
     processes: Vec<ProcessFrameTable>,
 }
@@ -21,7 +21,7 @@ struct ProcessFrameTable {
     indices: WordMap<u32, Box<[usize]>>,
 }
 
-impl FrameTable {
+impl SpeedscopeFrames {
     /// Collects the frames of these costs.
     pub(super) fn of(source: &Source<'_>, costs: &RecordedCosts<'_>, measures: &[Measure]) -> Self {
         let mut functions = FunctionTable::default();

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 use stackweave_profile::{AggregateOptions, Grouping, Measure, RecordedCosts, RecordedStack};
 
-use self::frames::FrameTable;
+use self::frames::SpeedscopeFrames;
 use crate::activity::{EventContent, Span, ThreadEvent, visit_thread};
 use crate::error::ExportError;
 use crate::source::Source;
@@ -25,7 +25,7 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
         Some(measure) => vec![measure],
         None => costs.measures().into_iter().filter(|measure| *measure != Measure::Allocations).collect(),
     };
-    let mut frames = FrameTable::of(source, &costs, &measures);
+    let mut frames = SpeedscopeFrames::of(source, &costs, &measures);
     write!(out, "{{\"$schema\":\"{SCHEMA}\",\"exporter\":\"stackweave@{}\",\"name\":", env!("CARGO_PKG_VERSION"))?;
     write_text(out, &source.title())?;
     out.write_all(b",\"shared\":{\"frames\":[")?;
@@ -64,12 +64,12 @@ impl ThreadCost {
 }
 
 /// The costs of a measure by stack, of a thread.
-type StackCosts = Vec<(RecordedStack, i64)>;
+type ThreadCosts = Vec<(RecordedStack, i64)>;
 
 /// Returns the threads with events of this measure; also their costs by stack, if these have no order of time.
-fn threads(costs: &RecordedCosts<'_>, measure: Measure) -> Vec<(ThreadCost, StackCosts)> {
+fn threads(costs: &RecordedCosts<'_>, measure: Measure) -> Vec<(ThreadCost, ThreadCosts)> {
     let has_stacks = matches!(measure, Measure::LiveBytes | Measure::PeakBytes | Measure::TemporaryBytes);
-    let mut threads: BTreeMap<(usize, u32), (i64, StackCosts)> = BTreeMap::new();
+    let mut threads: BTreeMap<(usize, u32), (i64, ThreadCosts)> = BTreeMap::new();
     costs.visit(measure, |cost| {
         let (total, stacks) = threads.entry((cost.process, cost.thread.unwrap_or(0))).or_default();
         *total = total.saturating_add(cost.self_cost);
@@ -84,7 +84,7 @@ fn threads(costs: &RecordedCosts<'_>, measure: Measure) -> Vec<(ThreadCost, Stac
 /// A profile that is being written.
 struct ThreadProfile<'s, 'a> {
     source: &'s Source<'a>,
-    frames: &'s mut FrameTable,
+    frames: &'s mut SpeedscopeFrames,
     thread: ThreadCost,
     measure: Measure,
 }

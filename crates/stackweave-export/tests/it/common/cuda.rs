@@ -2,7 +2,7 @@
 
 use stackweave_core::{EventKind, RawFrame};
 use stackweave_recording::events;
-use stackweave_tapes::{EventTime, Tape, span, stack_word};
+use stackweave_tapes::{Tape, TapeTime, span, stack_word};
 
 use super::examples::{MAIN_THREAD, WORKER};
 use super::memory::memory_tape;
@@ -54,7 +54,7 @@ impl CudaTape {
 
     pub fn event(
         &mut self,
-        at: EventTime,
+        at: TapeTime,
         kind: &EventKind,
         (address, size): (u64, u64),
         (stack, of): (&[RawFrame], DeviceLocation),
@@ -65,13 +65,13 @@ impl CudaTape {
     }
 
     /// Begins (1) or ends (2) an allocator state.
-    pub fn state(&mut self, at: EventTime, state: u64) {
+    pub fn state(&mut self, at: TapeTime, state: u64) {
         self.memory.event(at, &events::HOST_STATE, &[state, 0]);
     }
 
     pub fn segment(
         &mut self,
-        at: EventTime,
+        at: TapeTime,
         (address, size): (u64, u64),
         (stack, of): (&[RawFrame], DeviceLocation),
         flags: u64,
@@ -84,7 +84,7 @@ impl CudaTape {
     /// Records a block with its real and its requested size.
     pub fn block(
         &mut self,
-        at: EventTime,
+        at: TapeTime,
         block: (u64, u64, u64),
         (stack, of): (&[RawFrame], DeviceLocation),
         flags: u64,
@@ -95,14 +95,14 @@ impl CudaTape {
     }
 
     /// Records the state of the allocator after [`cuda_events`].
-    pub fn record_state(&mut self, at: EventTime) {
+    pub fn record_state(&mut self, at: TapeTime) {
         self.state(at, 1);
         self.record_state_of_first(at);
         self.record_state_of_second(at);
         self.state(at, 2);
     }
 
-    pub fn record_state_of_first(&mut self, at: EventTime) {
+    pub fn record_state_of_first(&mut self, at: TapeTime) {
         let stacks = self.stacks();
         let Stacks { before, load, .. } = &stacks;
         self.segment(at, (0x10_0000, 2 * MIB), (before, FIRST), 0);
@@ -115,7 +115,7 @@ impl CudaTape {
         self.block(at, (0x110_0000, 19 * MIB, 0), (&[], OF_GRAPH), 0);
     }
 
-    fn record_state_of_second(&mut self, at: EventTime) {
+    fn record_state_of_second(&mut self, at: TapeTime) {
         let stacks = self.stacks();
         let Stacks { step, load, .. } = &stacks;
         self.segment(at, (0x200_0000, 38 * MIB), (step, SECOND), 3);

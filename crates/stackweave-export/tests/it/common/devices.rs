@@ -2,7 +2,7 @@
 
 use stackweave_core::{EventKind, RawFrame};
 use stackweave_recording::events;
-use stackweave_recording::file::Start;
+use stackweave_recording::file::ProcessStart;
 use stackweave_tapes::{Tape, span, stack_word};
 
 use super::examples::{MAIN_THREAD, PID, example_start};
@@ -22,7 +22,7 @@ struct Host {
 impl Host {
     fn started(pid: u32, options: &[(&str, &str)]) -> Self {
         let options = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        let mut tape = Tape::started(&Start { pid, options: options.collect(), ..example_start() });
+        let mut tape = Tape::started(&ProcessStart { pid, options: options.collect(), ..example_start() });
         tape.thread(MAIN_THREAD, PID, "main");
         Self { tape, device: 0, pool: 0 }
     }

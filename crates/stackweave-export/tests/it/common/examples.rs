@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use stackweave_core::{BuildId, Module, RawFrame};
-use stackweave_recording::file::Start;
+use stackweave_recording::file::ProcessStart;
 use stackweave_tapes::{NativeName, Tape, native, span};
 use stackweave_testkit::random::Random;
 
@@ -66,12 +66,12 @@ pub fn example() -> Tape {
 
 /// Records the same with a slower clock.
 pub fn example_with_ticks(ticks_per_second: u64) -> Tape {
-    example_from(&Start { ticks_per_second, ..example_start() })
+    example_from(&ProcessStart { ticks_per_second, ..example_start() })
 }
 
 /// Returns the process of the example.
-pub fn example_start() -> Start {
-    Start {
+pub fn example_start() -> ProcessStart {
+    ProcessStart {
         pid: PID,
         parent_pid: 1,
         host: "machine".to_owned(),
@@ -80,12 +80,12 @@ pub fn example_start() -> Start {
         python: Some("3.13.0".to_owned()),
         started_wall_ns: STARTED_NS,
         ticks_per_second: 1_000_000_000,
-        ..Start::default()
+        ..ProcessStart::default()
     }
 }
 
 /// Records the same as another process.
-pub fn example_from(start: &Start) -> Tape {
+pub fn example_from(start: &ProcessStart) -> Tape {
     let mut tape = Tape::started(start);
     tape.thread(MAIN_THREAD, PID, "main");
     tape.thread(WORKER, WORKER_TID, "worker");
@@ -168,10 +168,10 @@ pub fn nasty_names() -> Vec<String> {
 /// Records each of [`nasty_names`] as a label, as a Python function in a file of that name, and, once, as native code
 /// in a module whose path is not UTF-8. Each takes 10 ns of self time and is called by the one before.
 pub fn nasty() -> Tape {
-    let mut tape = Tape::started(&Start {
+    let mut tape = Tape::started(&ProcessStart {
         pid: 7,
         command_line: vec!["</title>\"".to_owned(), "\u{1f9f5}\n".to_owned()],
-        ..Start::default()
+        ..ProcessStart::default()
     });
     let names = nasty_names();
     tape.thread(1, 7, &names[0]);
@@ -202,7 +202,8 @@ pub fn nasty() -> Tape {
 pub fn random(seed: u64, events: usize) -> Tape {
     println!("seed {seed}");
     let mut random = Random::new(seed);
-    let mut tape = Tape::started(&Start { pid: PID, command_line: vec!["random".to_owned()], ..Start::default() });
+    let mut tape =
+        Tape::started(&ProcessStart { pid: PID, command_line: vec!["random".to_owned()], ..ProcessStart::default() });
     let mut frames: Vec<RawFrame> = (0..20).map(|number| span(&format!("span {number}"))).collect();
     for number in 0..20 {
         let function =

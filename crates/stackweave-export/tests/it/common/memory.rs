@@ -1,7 +1,7 @@
 //! A recording of memory with known figures.
 
 use stackweave_recording::events::{self, Allocator};
-use stackweave_recording::file::Start;
+use stackweave_recording::file::ProcessStart;
 use stackweave_tapes::{Tape, span, stack_word};
 
 use super::examples::{MAIN_THREAD, PID, WORKER, WORKER_TID, example_start};
@@ -13,7 +13,7 @@ pub fn memory_tape(options: &[(&str, &str)]) -> Tape {
 
 fn memory_tape_of(pid: u32, options: &[(&str, &str)]) -> Tape {
     let options = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    let mut tape = Tape::started(&Start { pid, options: options.collect(), ..example_start() });
+    let mut tape = Tape::started(&ProcessStart { pid, options: options.collect(), ..example_start() });
     tape.thread(MAIN_THREAD, PID, "main");
     tape.thread(WORKER, WORKER_TID, "worker");
     tape

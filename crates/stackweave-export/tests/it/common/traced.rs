@@ -2,8 +2,8 @@
 
 use stackweave_core::{Call, CodeId, RawFrame, RawFrameKind};
 use stackweave_recording::events;
-use stackweave_recording::file::Start;
-use stackweave_tapes::{EventTime, Tape, span};
+use stackweave_recording::file::ProcessStart;
+use stackweave_tapes::{Tape, TapeTime, span};
 use stackweave_testkit::random::Random;
 
 /// A function, with the function and line that call it.
@@ -26,16 +26,16 @@ impl Called {
 /// The events of a tracer.
 pub trait Traced {
     fn declare(&mut self);
-    fn call(&mut self, at: EventTime, called: Called);
-    fn generator(&mut self, at: EventTime, called: Called, object: u64);
-    fn resume(&mut self, at: EventTime, called: Called, object: u64);
-    fn open(&mut self, at: EventTime, called: Option<Called>, depth: u64);
-    fn pause(&mut self, at: EventTime);
-    fn gc(&mut self, at: EventTime, generation: u64);
-    fn gc_end(&mut self, at: EventTime, collected: u64);
-    fn name(&mut self, at: EventTime, name: &str, object: u64);
-    fn demoted(&mut self, at: EventTime, name: RawFrame, calls: u64);
-    fn note(&mut self, at: EventTime, name: &str, count: u64);
+    fn call(&mut self, at: TapeTime, called: Called);
+    fn generator(&mut self, at: TapeTime, called: Called, object: u64);
+    fn resume(&mut self, at: TapeTime, called: Called, object: u64);
+    fn open(&mut self, at: TapeTime, called: Option<Called>, depth: u64);
+    fn pause(&mut self, at: TapeTime);
+    fn gc(&mut self, at: TapeTime, generation: u64);
+    fn gc_end(&mut self, at: TapeTime, collected: u64);
+    fn name(&mut self, at: TapeTime, name: &str, object: u64);
+    fn demoted(&mut self, at: TapeTime, name: RawFrame, calls: u64);
+    fn note(&mut self, at: TapeTime, name: &str, count: u64);
 }
 
 impl Traced for Tape {
@@ -56,43 +56,43 @@ impl Traced for Tape {
         }
     }
 
-    fn call(&mut self, at: EventTime, called: Called) {
+    fn call(&mut self, at: TapeTime, called: Called) {
         self.event(at, &events::CALL, &[called.word()]);
     }
 
-    fn generator(&mut self, at: EventTime, called: Called, object: u64) {
+    fn generator(&mut self, at: TapeTime, called: Called, object: u64) {
         self.event(at, &events::GENERATOR, &[called.word(), object]);
     }
 
-    fn resume(&mut self, at: EventTime, called: Called, object: u64) {
+    fn resume(&mut self, at: TapeTime, called: Called, object: u64) {
         self.event(at, &events::RESUME, &[called.word(), object]);
     }
 
-    fn open(&mut self, at: EventTime, called: Option<Called>, depth: u64) {
+    fn open(&mut self, at: TapeTime, called: Option<Called>, depth: u64) {
         self.event(at, &events::OPEN, &[called.map_or(0, Called::word), depth]);
     }
 
-    fn pause(&mut self, at: EventTime) {
+    fn pause(&mut self, at: TapeTime) {
         self.event(at, &events::YIELD, &[]);
     }
 
-    fn gc(&mut self, at: EventTime, generation: u64) {
+    fn gc(&mut self, at: TapeTime, generation: u64) {
         self.event(at, &events::GC, &[span("garbage collection").to_bits(), generation]);
     }
 
-    fn gc_end(&mut self, at: EventTime, collected: u64) {
+    fn gc_end(&mut self, at: TapeTime, collected: u64) {
         self.event(at, &events::GC_END, &[collected, 0]);
     }
 
-    fn name(&mut self, at: EventTime, name: &str, object: u64) {
+    fn name(&mut self, at: TapeTime, name: &str, object: u64) {
         self.event(at, &events::NAME, &[span(name).to_bits(), object]);
     }
 
-    fn demoted(&mut self, at: EventTime, name: RawFrame, calls: u64) {
+    fn demoted(&mut self, at: TapeTime, name: RawFrame, calls: u64) {
         self.event(at, &events::DEMOTED, &[name.to_bits(), calls, 40]);
     }
 
-    fn note(&mut self, at: EventTime, name: &str, count: u64) {
+    fn note(&mut self, at: TapeTime, name: &str, count: u64) {
         self.event(at, &events::TRACE_NOTE, &[span(name).to_bits(), count]);
     }
 }
@@ -111,11 +111,11 @@ pub const COROUTINE: u64 = 0x7f00_1230;
 /// | main;work;garbage collection | 1 | 100 | 100 |
 /// | main;other | 2 | 170 | 170 |
 pub fn traced() -> Tape {
-    traced_from(&Start { pid: 1, ..Start::default() })
+    traced_from(&ProcessStart { pid: 1, ..ProcessStart::default() })
 }
 
 /// Records the same as another process.
-pub fn traced_from(start: &Start) -> Tape {
+pub fn traced_from(start: &ProcessStart) -> Tape {
     let mut tape = Tape::started(start);
     tape.declare();
     tape.thread(1, 1, "main");

@@ -5,7 +5,7 @@ use core::mem::MaybeUninit;
 use core::ptr;
 use core::sync::atomic::Ordering;
 
-use crate::platform::interpose::Function;
+use crate::platform::interpose::HookFunction;
 
 /// A function that exists, and what its slots may hold.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ pub(super) struct HookedFunction {
 
 /// The functions to hook.
 #[derive(Clone, Debug)]
-pub(super) struct Definitions {
+pub(super) struct HookTable {
     functions: Vec<HookedFunction>,
     /// The beginnings of their names, each once: they exclude nearly all symbols of a large module.
     beginnings: Vec<[u8; 4]>,
@@ -38,7 +38,7 @@ pub(super) struct Definitions {
     pub(super) loader: u64,
 }
 
-impl Definitions {
+impl HookTable {
     /// Returns the function whose name is the first of these strings.
     pub(super) fn named(&self, strings: &[u8]) -> Option<&HookedFunction> {
         self.beginnings.contains(strings.first_chunk()?).then_some(())?;
@@ -47,7 +47,7 @@ impl Definitions {
 }
 
 /// Finds the originals, and stores their addresses in each function's `original`.
-pub(super) fn find(functions: &[Function], more: &[Function]) -> Definitions {
+pub(super) fn find(functions: &[HookFunction], more: &[HookFunction]) -> HookTable {
     let malloc = lookup(c"malloc");
     let allocator = malloc.map_or(0, |malloc| malloc.definition);
     let c_library = lookup(c"gnu_get_libc_version").map_or(0, |found| found.definition);
@@ -62,7 +62,7 @@ pub(super) fn find(functions: &[Function], more: &[Function]) -> Definitions {
     // SAFETY: dlsym with a literal name.
     let loader = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_rtld_global".as_ptr()) }.addr() as u64;
     let loader = if loader == 0 { loader_by_kernel() } else { loader };
-    Definitions {
+    HookTable {
         functions,
         beginnings,
         allocator: if is_c_librarys { 0 } else { allocator },
@@ -71,7 +71,7 @@ pub(super) fn find(functions: &[Function], more: &[Function]) -> Definitions {
     }
 }
 
-fn hooked_function(function: &Function, allocator: u64, is_memory: bool) -> Option<HookedFunction> {
+fn hooked_function(function: &HookFunction, allocator: u64, is_memory: bool) -> Option<HookedFunction> {
     let found = lookup(function.name)?;
     function.original.store(found.definition as usize, Ordering::Release);
     let name = function.name.to_bytes_with_nul();

@@ -6,13 +6,13 @@
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use crate::platform::interpose::Function;
+use crate::platform::interpose::HookFunction;
 use crate::platform::interpose::refresh::restore_slots;
 
 /// The number of guards that keep hooks.
 static WANTED: AtomicUsize = AtomicUsize::new(0);
 /// The first of the functions whose hooks were left in their slots, and their number; null: there are none.
-static FIRST: AtomicPtr<Function> = AtomicPtr::new(ptr::null_mut());
+static FIRST: AtomicPtr<HookFunction> = AtomicPtr::new(ptr::null_mut());
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// While one of these lives, the hooks of a recorder that ends stay in place, so that the next one starts at once.
@@ -37,7 +37,7 @@ impl Drop for KeptHooks {
 }
 
 /// Leaves the hooks of these functions in their slots, if a guard wants that. Only one recorder at a time calls this.
-pub(super) fn keep(functions: &'static [Function]) -> bool {
+pub(super) fn keep(functions: &'static [HookFunction]) -> bool {
     let is_wanted = WANTED.load(Ordering::SeqCst) != 0;
     if is_wanted {
         COUNT.store(functions.len(), Ordering::SeqCst);
@@ -57,7 +57,7 @@ pub(super) enum KeptFunctions {
 }
 
 /// Takes over the hooks that were left in their slots. The caller is responsible for them from then on.
-pub(super) fn take(functions: &'static [Function]) -> KeptFunctions {
+pub(super) fn take(functions: &'static [HookFunction]) -> KeptFunctions {
     let first = FIRST.swap(ptr::null_mut(), Ordering::SeqCst);
     if first.is_null() {
         return KeptFunctions::None;

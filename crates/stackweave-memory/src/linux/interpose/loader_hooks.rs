@@ -8,7 +8,7 @@
 use core::ffi::{c_char, c_int, c_long, c_void};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::platform::interpose::{Function, arch, refresh};
+use crate::platform::interpose::{HookFunction, arch, refresh};
 
 static DLOPEN: AtomicUsize = AtomicUsize::new(0);
 static DLMOPEN: AtomicUsize = AtomicUsize::new(0);
@@ -23,12 +23,16 @@ pub(super) fn any_deep_binding() -> bool {
     ANY_DEEP_BINDING.load(Ordering::Relaxed)
 }
 
-pub(super) fn functions() -> [Function; 4] {
+pub(super) fn functions() -> [HookFunction; 4] {
     [
-        Function { name: c"dlopen", hook: arch::stackweave_memory_dlopen as *const () as usize, original: &DLOPEN },
-        Function { name: c"dlmopen", hook: arch::stackweave_memory_dlmopen as *const () as usize, original: &DLMOPEN },
-        Function { name: c"dlsym", hook: arch::stackweave_memory_dlsym as *const () as usize, original: &DLSYM },
-        Function { name: c"dlvsym", hook: arch::stackweave_memory_dlvsym as *const () as usize, original: &DLVSYM },
+        HookFunction { name: c"dlopen", hook: arch::stackweave_memory_dlopen as *const () as usize, original: &DLOPEN },
+        HookFunction {
+            name: c"dlmopen",
+            hook: arch::stackweave_memory_dlmopen as *const () as usize,
+            original: &DLMOPEN,
+        },
+        HookFunction { name: c"dlsym", hook: arch::stackweave_memory_dlsym as *const () as usize, original: &DLSYM },
+        HookFunction { name: c"dlvsym", hook: arch::stackweave_memory_dlvsym as *const () as usize, original: &DLVSYM },
     ]
 }
 

@@ -44,7 +44,7 @@ pub(crate) use refresh::{install, recheck, refresh_if_needed, remove, stats, upd
 
 /// A function and its hook.
 #[derive(Debug)]
-pub(crate) struct Function {
+pub(crate) struct HookFunction {
     pub(crate) name: &'static CStr,
     /// The address of a function with the same type. It is called forever: the program may have copied it.
     pub(crate) hook: usize,

@@ -11,7 +11,7 @@ const PAGE: u64 = 4096;
 
 /// A loaded module, while the loader's callback runs.
 #[derive(Debug)]
-pub(super) struct Module<'a> {
+pub(super) struct InterposedModule<'a> {
     pub(super) loaded: LoadedModule<'a>,
     /// The address of its dynamic section; with the base, it identifies the module.
     pub(super) dynamic: u64,
@@ -20,7 +20,7 @@ pub(super) struct Module<'a> {
     tables: [&'a [Relocation]; 2],
 }
 
-impl<'a> Module<'a> {
+impl<'a> InterposedModule<'a> {
     /// Returns the module of `info`. `None` if it has no dynamic section.
     ///
     /// # Safety

@@ -5,8 +5,8 @@
 use core::ptr::NonNull;
 
 use crate::platform::interpose::definitions::HookedFunction;
-use crate::platform::interpose::module::Module;
-use crate::platform::interpose::relocations::{Binding, Slot};
+use crate::platform::interpose::module::InterposedModule;
+use crate::platform::interpose::relocations::{Binding, FunctionSlot};
 
 /// The number of times that a module is checked again after an unbound slot in it was hooked: a thread that is calling
 /// through it at that moment has the loader bind it, which overwrites our hook.
@@ -40,11 +40,11 @@ pub(super) struct ModuleVisit {
 }
 
 impl ModuleVisit {
-    pub(super) fn of(module: &Module<'_>) -> Self {
+    pub(super) fn of(module: &InterposedModule<'_>) -> Self {
         Self { base: module.loaded.base, dynamic: module.dynamic, ..Self::default() }
     }
 
-    pub(super) fn count(&mut self, slot: Slot, function: &HookedFunction) {
+    pub(super) fn count(&mut self, slot: FunctionSlot, function: &HookedFunction) {
         // The program may change a variable; another tool takes over slots of functions that allocate.
         let is_block = function.is_block && slot.binding != Binding::InVariable;
         self.slots += 1;
@@ -95,7 +95,7 @@ impl ModuleVisit {
 
     /// Returns whether this is the module that was visited, if nothing else than possibly this module was unloaded
     /// since.
-    pub(super) fn is_same_module(&self, module: &Module<'_>, any_unloaded: bool) -> bool {
+    pub(super) fn is_same_module(&self, module: &InterposedModule<'_>, any_unloaded: bool) -> bool {
         if self.witness == 0 {
             return !any_unloaded;
         }
@@ -149,7 +149,7 @@ impl ModuleTable {
 
     /// Returns what is known of the module. Modules are looked up in the loader's order, in which later ones come last,
     /// so the search continues at `cursor`, which is 0 at the start of a walk.
-    pub(super) fn find(&self, module: &Module<'_>, cursor: &mut usize) -> Option<&ModuleVisit> {
+    pub(super) fn find(&self, module: &InterposedModule<'_>, cursor: &mut usize) -> Option<&ModuleVisit> {
         let rest = self.entries().get(*cursor..)?;
         let at = rest.iter().position(|visit| visit.base == module.loaded.base && visit.dynamic == module.dynamic)?;
         *cursor += at + 1;

@@ -11,7 +11,7 @@ use crate::platform::interpose::loader::{ListLock, Loader};
 use crate::platform::interpose::module_table::ModuleVisit;
 use crate::platform::interpose::walk::{HookedModules, Purpose, walk};
 use crate::platform::interpose::walk_lock::{WalkGuard, WalkLock, retry};
-use crate::platform::interpose::{Function, InterposeError, InterposeStats};
+use crate::platform::interpose::{HookFunction, InterposeError, InterposeStats};
 use crate::platform::interpose::{definitions, foreign_slots, kept_hooks, loader_hooks};
 
 pub(super) static LOADER: OnceLock<Loader> = OnceLock::new();
@@ -120,7 +120,7 @@ fn with_modules<R>(
 }
 
 /// Hooks `functions` in all modules that are loaded and in those that will be. Hooks that were kept are used again.
-pub(crate) fn install(functions: &'static [Function]) -> Result<(), InterposeError> {
+pub(crate) fn install(functions: &'static [HookFunction]) -> Result<(), InterposeError> {
     match kept_hooks::take(functions) {
         KeptFunctions::Same => {
             foreign_slots::reset_foreign_slots();
@@ -160,7 +160,7 @@ pub(crate) fn install(functions: &'static [Function]) -> Result<(), InterposeErr
 }
 
 /// Restores what the loader would have put into the slots, unless the hooks of `functions` are to be kept.
-pub(crate) fn remove(functions: &'static [Function]) {
+pub(crate) fn remove(functions: &'static [HookFunction]) {
     if !kept_hooks::keep(functions) {
         restore_slots();
     }

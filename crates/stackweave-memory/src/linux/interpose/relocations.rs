@@ -1,7 +1,7 @@
 //! The relocation entries by which a module declares what its slots hold.
 
 use crate::platform::interpose::arch;
-use crate::platform::interpose::module::Module;
+use crate::platform::interpose::module::InterposedModule;
 
 /// An entry of `DT_RELA` or `DT_JMPREL`.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,7 @@ pub(super) enum Binding {
 
 /// A slot for a function of a known name.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Slot {
+pub(super) struct FunctionSlot {
     pub(super) address: u64,
     pub(super) binding: Binding,
     /// The address of the function, if the module itself defines it.
@@ -35,9 +35,9 @@ pub(super) struct Slot {
 /// Calls `visit` with each slot of the module whose symbol `find` knows, and with the result of `find`, which gets the
 /// module's strings from the name's first byte on.
 pub(super) fn visit_slots<T: Copy>(
-    module: &Module<'_>,
+    module: &InterposedModule<'_>,
     mut find: impl FnMut(&[u8]) -> Option<T>,
-    mut visit: impl FnMut(Slot, T),
+    mut visit: impl FnMut(FunctionSlot, T),
 ) {
     // Adjacent entries often name the same symbol.
     let mut last: (u32, Option<(Option<u64>, T)>) = (0, None);
@@ -53,12 +53,16 @@ pub(super) fn visit_slots<T: Copy>(
         let Some((own_definition, function)) = last.1 else { continue };
         let address = module.loaded.base.wrapping_add(relocation.offset);
         if module.is_slot(address) {
-            visit(Slot { address, binding, own_definition }, function);
+            visit(FunctionSlot { address, binding, own_definition }, function);
         }
     }
 }
 
-fn lookup<T>(module: &Module<'_>, number: u32, find: &mut impl FnMut(&[u8]) -> Option<T>) -> Option<(Option<u64>, T)> {
+fn lookup<T>(
+    module: &InterposedModule<'_>,
+    number: u32,
+    find: &mut impl FnMut(&[u8]) -> Option<T>,
+) -> Option<(Option<u64>, T)> {
     const UNDEFINED: u16 = 0;
     let symbol = module.symbol(number)?;
     let function = find(module.name(&symbol)?)?;

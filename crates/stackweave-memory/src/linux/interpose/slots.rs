@@ -6,11 +6,11 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::platform::interpose::definitions::{Definitions, HookedFunction};
+use crate::platform::interpose::definitions::{HookTable, HookedFunction};
 use crate::platform::interpose::loader_hooks::any_deep_binding;
-use crate::platform::interpose::module::Module;
+use crate::platform::interpose::module::InterposedModule;
 use crate::platform::interpose::module_table::ModuleVisit;
-use crate::platform::interpose::relocations::{Binding, Slot, visit_slots};
+use crate::platform::interpose::relocations::{Binding, FunctionSlot, visit_slots};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SlotContent {
@@ -29,7 +29,7 @@ enum SlotContent {
     Foreign,
 }
 
-fn content(module: &Module<'_>, slot: Slot, function: &HookedFunction, value: u64) -> SlotContent {
+fn content(module: &InterposedModule<'_>, slot: FunctionSlot, function: &HookedFunction, value: u64) -> SlotContent {
     if value == function.hook {
         SlotContent::Hook
     } else if value == function.definition {
@@ -52,7 +52,7 @@ fn content(module: &Module<'_>, slot: Slot, function: &HookedFunction, value: u6
 }
 
 /// Changes the module's slots to the hooks.
-pub(super) fn hook(module: &Module<'_>, definitions: &Definitions, may_protect: bool) -> ModuleVisit {
+pub(super) fn hook(module: &InterposedModule<'_>, definitions: &HookTable, may_protect: bool) -> ModuleVisit {
     let mut visit = ModuleVisit::of(module);
     let mut pages = Pages::new(module);
     let is_allocator = module.loaded.holds(definitions.allocator);
@@ -86,7 +86,7 @@ pub(super) fn hook(module: &Module<'_>, definitions: &Definitions, may_protect: 
 }
 
 /// Restores what the loader would have put there. A slot that was not yet bound is then bound, as by a first call.
-pub(super) fn restore(module: &Module<'_>, definitions: &Definitions, may_protect: bool) {
+pub(super) fn restore(module: &InterposedModule<'_>, definitions: &HookTable, may_protect: bool) {
     let mut pages = Pages::new(module);
     let find = |strings: &[u8]| definitions.named(strings);
     visit_slots(module, find, |slot, function| {
@@ -97,7 +97,7 @@ pub(super) fn restore(module: &Module<'_>, definitions: &Definitions, may_protec
 
 /// Makes this module's own slots hold the original, if they hold a program's stub, which would lead to the program's
 /// slot and its hook. What we allocate is not the program's.
-pub(super) fn bypass_stubs(module: &Module<'_>, definitions: &Definitions, may_protect: bool) -> ModuleVisit {
+pub(super) fn bypass_stubs(module: &InterposedModule<'_>, definitions: &HookTable, may_protect: bool) -> ModuleVisit {
     let mut visit = ModuleVisit::of(module);
     let mut pages = Pages::new(module);
     let find = |strings: &[u8]| definitions.named(strings).filter(|function| function.stub != 0);
@@ -109,7 +109,7 @@ pub(super) fn bypass_stubs(module: &Module<'_>, definitions: &Definitions, may_p
 }
 
 /// Makes the pages read-only that the module's headers declare so.
-pub(super) fn protect(module: &Module<'_>) {
+pub(super) fn protect(module: &InterposedModule<'_>) {
     let mut pages = Pages::new(module);
     pages.is_writable = !pages.range.is_empty();
     pages.finish(true);
@@ -129,7 +129,7 @@ struct Pages {
 }
 
 impl Pages {
-    fn new(module: &Module<'_>) -> Self {
+    fn new(module: &InterposedModule<'_>) -> Self {
         Self { range: module.read_only_after_binding(), is_writable: false }
     }
 

@@ -70,13 +70,13 @@ unsafe extern "C" fn free_hook(block: *mut c_void) {
     }
 }
 
-pub(super) fn functions() -> &'static [Function] {
+pub(super) fn functions() -> &'static [HookFunction] {
     Box::leak(Box::new([
-        Function { name: c"malloc", hook: malloc_hook as *const () as usize, original: &MALLOC },
-        Function { name: c"calloc", hook: calloc_hook as *const () as usize, original: &CALLOC },
-        Function { name: c"realloc", hook: realloc_hook as *const () as usize, original: &REALLOC },
-        Function { name: c"free", hook: free_hook as *const () as usize, original: &FREE },
-        Function { name: c"no_such_function_anywhere", hook: 1, original: &COUNT },
+        HookFunction { name: c"malloc", hook: malloc_hook as *const () as usize, original: &MALLOC },
+        HookFunction { name: c"calloc", hook: calloc_hook as *const () as usize, original: &CALLOC },
+        HookFunction { name: c"realloc", hook: realloc_hook as *const () as usize, original: &REALLOC },
+        HookFunction { name: c"free", hook: free_hook as *const () as usize, original: &FREE },
+        HookFunction { name: c"no_such_function_anywhere", hook: 1, original: &COUNT },
     ]))
 }
 

@@ -2,15 +2,15 @@
 
 use core::ffi::{c_int, c_void};
 
-use crate::platform::interpose::definitions::Definitions;
-use crate::platform::interpose::module::Module;
+use crate::platform::interpose::definitions::HookTable;
+use crate::platform::interpose::module::InterposedModule;
 use crate::platform::interpose::module_table::{ModuleTable, ModuleVisit};
 use crate::platform::interpose::slots;
 
 /// The known modules while functions are hooked.
 #[derive(Debug)]
 pub(super) struct HookedModules {
-    pub(super) definitions: Definitions,
+    pub(super) definitions: HookTable,
     pub(super) table: ModuleTable,
     /// The table for the next walk.
     spare: ModuleTable,
@@ -21,7 +21,7 @@ pub(super) struct HookedModules {
 }
 
 impl HookedModules {
-    pub(super) fn new(definitions: Definitions) -> Option<Self> {
+    pub(super) fn new(definitions: HookTable) -> Option<Self> {
         let (table, spare) = (ModuleTable::new()?, ModuleTable::new()?);
         Some(Self { definitions, table, spare, unloads: 0, overwritten: 0 })
     }
@@ -41,7 +41,7 @@ pub(super) enum Purpose {
 }
 
 struct ModuleWalk<'a> {
-    definitions: &'a Definitions,
+    definitions: &'a HookTable,
     before: &'a ModuleTable,
     after: &'a mut ModuleTable,
     cursor: usize,
@@ -84,7 +84,7 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, walk: *mut c
     let (info, walk) = unsafe { (&*info, &mut *walk.cast::<ModuleWalk<'_>>()) };
     (walk.loads, walk.unloads) = (info.dlpi_adds, info.dlpi_subs);
     // SAFETY: the callback still runs.
-    if let Some(module) = unsafe { Module::new(info) }
+    if let Some(module) = unsafe { InterposedModule::new(info) }
         && !module.loaded.holds(walk.definitions.loader)
         && !is_vdso(&module)
     {
@@ -93,14 +93,14 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, walk: *mut c
     0
 }
 
-fn is_vdso(module: &Module<'_>) -> bool {
+fn is_vdso(module: &InterposedModule<'_>) -> bool {
     // SAFETY: no preconditions.
     let vdso = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) };
     vdso != 0 && module.loaded.holds(vdso)
 }
 
 impl ModuleWalk<'_> {
-    fn visit(&mut self, module: Module<'_>) {
+    fn visit(&mut self, module: InterposedModule<'_>) {
         let any_unloaded = self.unloads != self.unloads_before;
         let found = self.before.find(&module, &mut self.cursor);
         let before = found.filter(|visit| visit.is_same_module(&module, any_unloaded));

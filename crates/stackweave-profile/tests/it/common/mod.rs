@@ -12,8 +12,8 @@ use stackweave_core::{
 };
 use stackweave_profile::{Frame, FrameNames, Resolver};
 use stackweave_store::StackTable;
-use stackweave_symbolize::Options;
-use stackweave_testkit::symbols::module_file::ModuleFile;
+use stackweave_symbolize::SymbolizerOptions;
+use stackweave_testkit::symbols::module_file::LibraryFile;
 
 /// A made-up process. Its Python code number 7 is the function `py7` in `7.py`, and an instruction is a line; its
 /// script word 9 of source 2 is `script2-9`.
@@ -105,7 +105,7 @@ pub fn capture(stacks: &StackTable) -> StackId {
 }
 
 pub fn resolver() -> Resolver {
-    Resolver::new(Options::default())
+    Resolver::new(SymbolizerOptions::default())
 }
 
 pub fn python(code: u32, line: u32) -> RawFrame {
@@ -118,7 +118,7 @@ pub fn native(address: u64) -> RawFrame {
 
 /// Returns the file as a module whose addresses are increased by `bias`.
 pub fn module(file: &Path, bias: u64) -> Module {
-    let read = ModuleFile::read(file);
+    let read = LibraryFile::read(file);
     let build_id = read.build_id.and_then(|id| BuildId::new(&id));
     Module { path: file.to_owned(), build_id, bias, start: bias, end: bias + read.end.next_multiple_of(4096) }
 }

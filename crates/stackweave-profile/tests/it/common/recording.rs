@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use stackweave_core::{Call, EventKind, Field, FieldType, RawFrame, RawFrameKind, Role};
 use stackweave_profile::{AggregateOptions, Profile, aggregate};
 use stackweave_recording::ProcessRecording;
-use stackweave_tapes::{EventTime, Tape};
+use stackweave_tapes::{Tape, TapeTime};
 
 const FRAME: Field = Field::new("frame", FieldType::Frame);
 
@@ -26,18 +26,18 @@ const OPEN: EventKind = EventKind {
 /// Additional methods of tapes.
 pub trait TapeExt {
     /// Records that a span resumes.
-    fn resume(&mut self, at: EventTime, frame: RawFrame);
+    fn resume(&mut self, at: TapeTime, frame: RawFrame);
     /// Records that a label is open at this depth; without a label, that no span is open.
-    fn open(&mut self, at: EventTime, name: Option<RawFrame>, depth: u64);
+    fn open(&mut self, at: TapeTime, name: Option<RawFrame>, depth: u64);
     fn profile(self, options: &AggregateOptions) -> Profile;
 }
 
 impl TapeExt for Tape {
-    fn resume(&mut self, at: EventTime, frame: RawFrame) {
+    fn resume(&mut self, at: TapeTime, frame: RawFrame) {
         self.event(at, &RESUME, &[frame.to_bits(), 0x7000]);
     }
 
-    fn open(&mut self, at: EventTime, name: Option<RawFrame>, depth: u64) {
+    fn open(&mut self, at: TapeTime, name: Option<RawFrame>, depth: u64) {
         let call = name.map(|name| match name.kind() {
             RawFrameKind::Label(label) => Call::to_label(label).unwrap(),
             RawFrameKind::Python { code, .. } => Call::to_code(code).unwrap(),

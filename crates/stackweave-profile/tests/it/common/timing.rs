@@ -3,14 +3,14 @@
 use stackweave_profile::timing::{PhaseRow, RunRow, TimingReport, read_timing};
 use stackweave_profile::{AggregateOptions, View};
 use stackweave_recording::ProcessRecording;
-use stackweave_tapes::phases::Phases;
+use stackweave_tapes::phases::PhaseTape;
 
 /// Additional methods of phases.
 pub trait PhasesExt {
     fn report(self) -> TimingReport;
 }
 
-impl PhasesExt for Phases {
+impl PhasesExt for PhaseTape {
     fn report(self) -> TimingReport {
         report(&[self.tape.process()], &AggregateOptions::default())
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::thread;
 
-use stackweave_recording::timing::{Anomalies, Outcome, Timing};
-use stackweave_recording::{Options, Recording, WhenFull};
+use stackweave_recording::timing::{AnomalyCounts, Outcome, Timing};
+use stackweave_recording::{RecorderOptions, Recording, WhenFull};
 use stackweave_store::label;
 use stackweave_testkit::folder::Folder;
 
@@ -22,7 +22,7 @@ fn pops_without_pushes_are_counted_and_have_a_location() {
     assert!(!timing.at(4).pop_with(Outcome::Failed, br#"{"error": "lost"}"#));
     assert!(!timing.at(5).pop_if_open());
     timing.at(5).unmatched_pop(label("pop without push", "compiler.py", 42), None);
-    assert_eq!(timing.anomalies(), Anomalies { unmatched_pops: 3, ..Anomalies::default() });
+    assert_eq!(timing.anomalies(), AnomalyCounts { unmatched_pops: 3, ..AnomalyCounts::default() });
     assert_eq!(stop_and_read(&timing), Table::new(&[("work", [1, 1, 1, 1])], &[]));
     let unmatched: Vec<i64> = of_kind(&timing, "unmatched-pop").iter().map(|event| event.at).collect();
     assert_eq!(unmatched, [1, 4, 5]);
@@ -52,7 +52,7 @@ fn tokens_close_their_phase_once_and_on_their_thread() {
     let other = timing.at(30).push(frame("other"));
     assert!(!timing.at(31).close(outer, Outcome::Done, b""), "its place is another's");
     assert!(timing.at(40).close(other, Outcome::Done, b""));
-    assert_eq!(timing.anomalies(), Anomalies { left_open: 1, lost_tokens: 4, ..Anomalies::default() });
+    assert_eq!(timing.anomalies(), AnomalyCounts { left_open: 1, lost_tokens: 4, ..AnomalyCounts::default() });
     let functions =
         [("outer", [1, 1, 10, 20]), ("inner", [1, 1, 10, 10]), ("elsewhere", [1, 1, 2, 2]), ("other", [1, 1, 10, 10])];
     assert_eq!(stop_and_read(&timing), Table::new(&functions, &[("outer", "inner", [1, 1, 10, 10])]));
@@ -84,7 +84,7 @@ fn phases_inside_of_a_query_of_open_phases_are_refused() {
         assert!(!timing.at(3).close(token, Outcome::Done, b""));
     });
     assert!(timing.at(4).pop());
-    assert_eq!(timing.anomalies(), Anomalies { refused: 3, ..Anomalies::default() });
+    assert_eq!(timing.anomalies(), AnomalyCounts { refused: 3, ..AnomalyCounts::default() });
     assert_eq!(stop_and_read(&timing), Table::new(&[("outer", [1, 1, 4, 4])], &[]));
 }
 
@@ -123,7 +123,7 @@ fn changes_during_a_pause_are_known_after_it() {
 fn only_the_first_event_after_a_loss_is_out_of_order() {
     let folder = Folder::new();
     let path = folder.file("dropped.swv");
-    let timing = timing_with(Options { when_full: WhenFull::Drop, memory: 0, ..Options::new(path) });
+    let timing = timing_with(RecorderOptions { when_full: WhenFull::Drop, memory: 0, ..RecorderOptions::new(path) });
     let names = ["a", "b", "c", "d"].map(frame);
     for _ in 0..50_000 {
         for name in names {

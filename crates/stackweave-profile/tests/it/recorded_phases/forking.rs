@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stackweave_recording::timing::{Anomalies, Outcome, Timing};
+use stackweave_recording::timing::{AnomalyCounts, Outcome, Timing};
 use stackweave_testkit::child::in_own_process;
 
 use super::{Table, events, frame, options, read, stop_and_read, timing_with};
@@ -52,7 +52,7 @@ fn a_child_continues_open_phases() {
             assert_eq!(stop_and_read(timing), expected);
         });
         assert!(timing.at(100).pop() && timing.at(200).pop());
-        assert_eq!(timing.anomalies(), Anomalies::default(), "the child's pop is the child's");
+        assert_eq!(timing.anomalies(), AnomalyCounts::default(), "the child's pop is the child's");
         let expected = Table::new(
             &[("outer", [1, 1, 110, 200]), ("inner", [1, 1, 90, 90])],
             &[("outer", "inner", [1, 1, 90, 90])],

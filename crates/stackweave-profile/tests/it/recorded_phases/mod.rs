@@ -13,7 +13,7 @@ use stackweave_core::{FieldType, NoNames, RawFrame};
 use stackweave_profile::{AggregateOptions, CallStatistics, FunctionId, Profile, Statistics, aggregate};
 use stackweave_recording::clock::ClockSource;
 use stackweave_recording::timing::Timing;
-use stackweave_recording::{Options, ProcessRecording, Recorder, Recording};
+use stackweave_recording::{ProcessRecording, Recorder, RecorderOptions, Recording};
 use stackweave_store::{StackTable, label};
 use stackweave_testkit::folder::Folder;
 
@@ -23,11 +23,11 @@ pub fn frame(name: &str) -> RawFrame {
     label(name, "phases.py", 1).unwrap()
 }
 
-pub fn options(path: PathBuf) -> Options {
-    Options { clock: Some(ClockSource::Monotonic), ..Options::new(path) }
+pub fn options(path: PathBuf) -> RecorderOptions {
+    RecorderOptions { clock: Some(ClockSource::Monotonic), ..RecorderOptions::new(path) }
 }
 
-pub fn timing_with(options: Options) -> Timing {
+pub fn timing_with(options: RecorderOptions) -> Timing {
     Timing::new(Recorder::start(options, &STACKS, Arc::new(NoNames)).unwrap()).unwrap()
 }
 

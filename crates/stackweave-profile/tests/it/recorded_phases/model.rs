@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::thread;
 
-use stackweave_recording::timing::{Anomalies, Outcome, Timing, Token};
+use stackweave_recording::timing::{AnomalyCounts, Outcome, Timing, Token};
 use stackweave_testkit::folder::Folder;
 use stackweave_testkit::random::Random;
 
@@ -44,7 +44,7 @@ struct Model {
     functions: BTreeMap<String, Counter>,
     callers: BTreeMap<(String, String), Counter>,
     stack: Vec<Call>,
-    anomalies: Anomalies,
+    anomalies: AnomalyCounts,
 }
 
 impl Model {
@@ -143,7 +143,7 @@ fn random_programs_have_the_figures_of_the_model() {
         let folder = Folder::new();
         let timing = timing(&folder);
         let mut expected = Table::default();
-        let mut anomalies = Anomalies::default();
+        let mut anomalies = AnomalyCounts::default();
         for thread in 0..THREADS {
             let random = Random::new(seed * 1_000 + thread as u64);
             let model = thread::scope(|scope| scope.spawn(|| run(&timing, random)).join().unwrap());

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use stackweave_recording::timing::{Anomalies, Outcome, Timing};
+use stackweave_recording::timing::{AnomalyCounts, Outcome, Timing};
 use stackweave_testkit::folder::Folder;
 
 use super::{Table, event, events, frame, options, stop_and_read, timing, timing_with};
@@ -39,7 +39,7 @@ fn a_recursive_function() {
     // The edge from fib to fib is open from the first inner call on: 110..160 and 170..177.
     let expected = Table::new(&[("fib", [5, 1, 100, 100])], &[("fib", "fib", [4, 2, 57, 57])]);
     assert_eq!(stop_and_read(&timing), expected);
-    assert_eq!(timing.anomalies(), Anomalies::default());
+    assert_eq!(timing.anomalies(), AnomalyCounts::default());
 }
 
 #[test]
@@ -143,8 +143,8 @@ fn several_recordings_are_independent() {
     assert_eq!(stop_and_read(&a), of_a);
     assert_eq!(stop_and_read(&b), Table::new(&[("b", [1, 1, 10, 10])], &[]));
     assert_eq!(stop_and_read(&c), Table::new(&[("c", [1, 1, 28, 28])], &[]));
-    assert_eq!(b.anomalies(), Anomalies { unmatched_pops: 1, lost_tokens: 1, ..Anomalies::default() });
-    assert_eq!((a.anomalies(), c.anomalies()), (Anomalies::default(), Anomalies::default()));
+    assert_eq!(b.anomalies(), AnomalyCounts { unmatched_pops: 1, lost_tokens: 1, ..AnomalyCounts::default() });
+    assert_eq!((a.anomalies(), c.anomalies()), (AnomalyCounts::default(), AnomalyCounts::default()));
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn a_thread_that_ends_ends_its_open_phases() {
         // A scope does not wait for the destructors of its threads.
         ending.join().unwrap();
     });
-    assert_eq!(timing.anomalies(), Anomalies { left_open: 2, ..Anomalies::default() });
+    assert_eq!(timing.anomalies(), AnomalyCounts { left_open: 2, ..AnomalyCounts::default() });
     let expected = Table::new(
         &[("outer", [1, 1, 20, 30]), ("inner", [1, 1, 3, 10]), ("done", [1, 1, 7, 7])],
         &[("outer", "inner", [1, 1, 3, 10]), ("inner", "done", [1, 1, 7, 7])],

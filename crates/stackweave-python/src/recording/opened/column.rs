@@ -6,25 +6,25 @@ use pyo3::prelude::*;
 #[pyclass(frozen, module = "stackweave._native")]
 #[derive(Debug)]
 pub(crate) struct Column {
-    values: Values,
+    values: ColumnNumbers,
     length: usize,
     /// A bit for each value, from the lowest: set if there is one. `None` if all are there.
     valid: Option<Vec<u8>>,
 }
 
 #[derive(Debug)]
-enum Values {
+enum ColumnNumbers {
     Words(Vec<u64>),
     Numbers(Vec<u32>),
 }
 
 impl Column {
     pub(super) fn words(words: Vec<u64>) -> Self {
-        Self { length: words.len(), values: Values::Words(words), valid: None }
+        Self { length: words.len(), values: ColumnNumbers::Words(words), valid: None }
     }
 
     pub(super) fn numbers(numbers: Vec<u32>) -> Self {
-        Self { length: numbers.len(), values: Values::Numbers(numbers), valid: None }
+        Self { length: numbers.len(), values: ColumnNumbers::Numbers(numbers), valid: None }
     }
 
     /// Sets which values are there.
@@ -53,8 +53,8 @@ impl Column {
     #[getter]
     fn values(&self) -> (usize, usize) {
         match &self.values {
-            Values::Words(words) => (words.as_ptr().addr(), size_of_val(words.as_slice())),
-            Values::Numbers(numbers) => (numbers.as_ptr().addr(), size_of_val(numbers.as_slice())),
+            ColumnNumbers::Words(words) => (words.as_ptr().addr(), size_of_val(words.as_slice())),
+            ColumnNumbers::Numbers(numbers) => (numbers.as_ptr().addr(), size_of_val(numbers.as_slice())),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The Python class `Event`.
+//! The Python class `PyEvent`.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use stackweave_recording::TimedEvent;
 use stackweave_recording::file::number_of;
 
 use super::event_values;
-use super::named_process::NamedProcess;
+use super::named_process::OpenedProcess;
 use super::seconds;
 use crate::frame::{PyFrame, object_of, tuple_of};
 
@@ -20,10 +20,10 @@ use crate::frame::{PyFrame, object_of, tuple_of};
 /// >>> event = next(recorder.recording.events())
 /// >>> event.name, event.role, event.details
 /// ('ready', 'instant', {'size': 3})
-#[pyclass(frozen, module = "stackweave")]
+#[pyclass(frozen, module = "stackweave", name = "Event")]
 #[derive(Debug)]
-pub(crate) struct Event {
-    process: Arc<NamedProcess>,
+pub(crate) struct PyEvent {
+    process: Arc<OpenedProcess>,
     time_ns: i64,
     ticks: u64,
     thread: u32,
@@ -32,8 +32,8 @@ pub(crate) struct Event {
     bytes: Option<Box<[u8]>>,
 }
 
-impl Event {
-    pub(super) fn new(process: &Arc<NamedProcess>, timed: &TimedEvent<'_>, base: i64) -> Self {
+impl PyEvent {
+    pub(super) fn new(process: &Arc<OpenedProcess>, timed: &TimedEvent<'_>, base: i64) -> Self {
         Self {
             process: Arc::clone(process),
             time_ns: timed.time_ns.saturating_sub(base),
@@ -59,7 +59,7 @@ impl Event {
 /// The name of the field with the caller's frame.
 const CALLER: &str = "caller";
 
-impl Event {
+impl PyEvent {
     fn caller_number(&self) -> Option<u32> {
         let fields = &self.event_kind()?.fields;
         let index = fields.iter().position(|field| field.field_type == FieldType::Frame && field.name == CALLER)?;
@@ -68,7 +68,7 @@ impl Event {
 }
 
 #[pymethods]
-impl Event {
+impl PyEvent {
     /// The time of the event, in seconds since the first process began to record.
     #[getter]
     fn time(&self) -> f64 {

@@ -4,7 +4,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use stackweave_core::{EventKind, FieldType};
-use stackweave_recording::clock::Timeline;
+use stackweave_recording::clock::ClockTimeline;
 
 use super::seconds;
 
@@ -13,7 +13,7 @@ pub(super) fn add_words(
     values: &Bound<'_, PyDict>,
     kind: &EventKind,
     words: &[u64],
-    (timeline, ticks): (&Timeline, u64),
+    (timeline, ticks): (&ClockTimeline, u64),
 ) -> PyResult<()> {
     for (field, word) in kind.fields.iter().zip(words) {
         let name = &*field.name;

@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::prelude::*;
 use stackweave_recording::{TimeOrder, TimedEvent};
 
-use super::event::Event;
-use super::named_process::NamedProcess;
-use super::{OpenedRecording, Selection};
+use super::event::PyEvent;
+use super::named_process::OpenedProcess;
+use super::{OpenedRecording, RecordingPart};
 use crate::errors::Error;
 
 /// The events of a recording in the order of time.
-#[pyclass(frozen, module = "stackweave._native")]
+#[pyclass(frozen, module = "stackweave._native", name = "Events")]
 #[derive(Debug)]
-pub(crate) struct Events {
+pub(crate) struct PyEvents {
     state: Mutex<EventReader>,
 }
 
@@ -26,15 +26,15 @@ const BATCH_SIZE: usize = 256;
 struct EventReader {
     order: TimeOrder,
     /// Events that were read, but not yet returned.
-    read: VecDeque<Event>,
+    read: VecDeque<PyEvent>,
     /// Subtracted from the times.
     base: i64,
-    processes: Vec<Arc<NamedProcess>>,
+    processes: Vec<Arc<OpenedProcess>>,
     thread: Option<u32>,
 }
 
-impl Events {
-    pub(super) fn new(opened: &OpenedRecording, chosen: Vec<Arc<NamedProcess>>, selection: &Selection) -> Self {
+impl PyEvents {
+    pub(super) fn new(opened: &OpenedRecording, chosen: Vec<Arc<OpenedProcess>>, selection: &RecordingPart) -> Self {
         let range = selection.range();
         let (order, base) = if let [process] = chosen.as_slice() {
             // On the clock of this process.
@@ -63,12 +63,12 @@ impl Events {
 }
 
 #[pymethods]
-impl Events {
+impl PyEvents {
     fn __iter__(this: Bound<'_, Self>) -> Bound<'_, Self> {
         this
     }
 
-    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Event>> {
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<PyEvent>> {
         if let Some(event) = self.state().read.pop_front() {
             return Ok(Some(event));
         }
@@ -76,7 +76,7 @@ impl Events {
     }
 }
 
-impl Events {
+impl PyEvents {
     /// Locks the reader. The thread that holds the lock never waits for the GIL.
     fn state(&self) -> MutexGuard<'_, EventReader> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -85,13 +85,13 @@ impl Events {
 
 impl EventReader {
     /// Reads a batch of events, and returns the first.
-    fn next(&mut self) -> PyResult<Option<Event>> {
+    fn next(&mut self) -> PyResult<Option<PyEvent>> {
         while self.read.len() < BATCH_SIZE {
             let Some(event) = self.order.next_event().map_err(Error::from)? else { break };
-            let is_same = |process: &&Arc<NamedProcess>| ptr::eq(process.recording.start(), event.process.start());
+            let is_same = |process: &&Arc<OpenedProcess>| ptr::eq(process.recording.start(), event.process.start());
             let Some(process) = self.processes.iter().find(is_same) else { continue };
             if self.thread.is_none_or(|tid| is_on_thread(&event, tid)) {
-                self.read.push_back(Event::new(process, &event, self.base));
+                self.read.push_back(PyEvent::new(process, &event, self.base));
             }
         }
         Ok(self.read.pop_front())

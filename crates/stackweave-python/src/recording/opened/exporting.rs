@@ -10,7 +10,7 @@ use stackweave_recording::Recording;
 
 use super::named_process::symbolizer;
 use super::profile::{self, ProfileOptions};
-use super::{OpenedRecording, Selection};
+use super::{OpenedRecording, RecordingPart};
 use crate::errors::Error;
 
 /// The path and the options of an export.
@@ -35,7 +35,7 @@ pub(crate) struct ExportRequest {
 pub(super) fn to_file(
     py: Python<'_>,
     opened: &OpenedRecording,
-    selection: &Selection,
+    selection: &RecordingPart,
     options: &ProfileOptions,
     request: ExportRequest,
 ) -> PyResult<Vec<String>> {
@@ -69,7 +69,7 @@ pub(super) fn to_file(
 pub(super) fn pstats<'py>(
     py: Python<'py>,
     opened: &OpenedRecording,
-    selection: &Selection,
+    selection: &RecordingPart,
     options: &ProfileOptions,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let chosen = opened.with_chosen(selection)?;

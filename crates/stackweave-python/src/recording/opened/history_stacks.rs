@@ -15,7 +15,7 @@ use crate::errors::Error;
 
 /// The numbers of stacks of several processes: those of the first process are as in its recording, and those of further ones
 /// come after them.
-pub(super) struct StackNumbers<'a> {
+pub(super) struct HistoryStackNumbers<'a> {
     selected: &'a [SelectedProcess],
     /// The offset of the numbers of each process.
     offsets: Vec<u32>,
@@ -23,7 +23,7 @@ pub(super) struct StackNumbers<'a> {
     after: u32,
 }
 
-impl<'a> StackNumbers<'a> {
+impl<'a> HistoryStackNumbers<'a> {
     pub(super) fn of(selected: &'a [SelectedProcess]) -> Self {
         let mut after: u32 = 0;
         let mut offset = |selected: &SelectedProcess| {
@@ -58,7 +58,7 @@ struct StackColumns {
 /// outer ones are separate stacks, with numbers after all others.
 pub(super) fn columns<'py>(py: Python<'py>, selected: &[SelectedProcess]) -> PyResult<Bound<'py, PyDict>> {
     let mut columns = StackColumns::default();
-    let numbers = StackNumbers::of(selected);
+    let numbers = HistoryStackNumbers::of(selected);
     let mut outer_number = numbers.after;
     for (selected, offset) in selected.iter().zip(&numbers.offsets) {
         let used = py.detach(|| used_stacks(selected))?;

@@ -8,14 +8,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use stackweave_core::EventKind;
 use stackweave_profile::memory::{
-    DeviceUsage, Figures, MemoryMode, MemoryQuery, MemoryTimeline, MemoryUsage, Totals, UsageSource, add_figures,
+    DeviceUsage, Figures, MemoryQuery, MemoryTimeline, MemoryUsage, RecordedMode, Totals, UsageSource, add_figures,
     add_totals, lifetime, read_timeline, read_usage,
 };
 use stackweave_recording::ReadError;
 
-use super::named_process::NamedProcess;
-use super::recorded_stack::RecordedStack;
-use super::{OpenedRecording, Selection, seconds};
+use super::named_process::OpenedProcess;
+use super::recorded_stack::PyRecordedStack;
+use super::{OpenedRecording, RecordingPart, seconds};
 use crate::errors::Error;
 
 /// Which part of the memory is requested.
@@ -32,7 +32,7 @@ pub(crate) struct MemoryRequest {
 
 /// A selected process, the query of its memory, and how much later than the first process it began to record.
 pub(super) struct SelectedProcess {
-    pub(super) process: Arc<NamedProcess>,
+    pub(super) process: Arc<OpenedProcess>,
     pub(super) query: MemoryQuery,
     pub(super) offset: u64,
     with_rows: bool,
@@ -41,10 +41,10 @@ pub(super) struct SelectedProcess {
 /// Returns the selected processes.
 pub(super) fn select(
     opened: &OpenedRecording,
-    selection: &Selection,
+    selection: &RecordingPart,
     request: &MemoryRequest,
 ) -> PyResult<Vec<SelectedProcess>> {
-    let of = |process: Arc<NamedProcess>| {
+    let of = |process: Arc<OpenedProcess>| {
         let offset = u64::try_from(opened.offset_of(&process.recording)).unwrap_or(0);
         let local = |ns: i64| u64::try_from(ns).unwrap_or(0).saturating_sub(offset);
         let query = MemoryQuery {
@@ -162,7 +162,7 @@ fn add_rows(
     (usage, used): (&MemoryUsage, &DeviceUsage),
 ) -> PyResult<()> {
     let recording = &selected.process.recording;
-    let mut stacks: HashMap<u32, Py<RecordedStack>> = HashMap::new();
+    let mut stacks: HashMap<u32, Py<PyRecordedStack>> = HashMap::new();
     for row in &used.rows {
         let dict = PyDict::new(py);
         dict.set_item("stack", stack_of(py, &mut stacks, &selected.process, row.stack)?)?;
@@ -183,17 +183,17 @@ fn add_rows(
 /// Returns the object of a stack, one for each stack; `None` if no stack was recorded.
 pub(super) fn stack_of<'py>(
     py: Python<'py>,
-    known: &mut HashMap<u32, Py<RecordedStack>>,
-    process: &Arc<NamedProcess>,
+    known: &mut HashMap<u32, Py<PyRecordedStack>>,
+    process: &Arc<OpenedProcess>,
     number: u32,
-) -> PyResult<Option<Bound<'py, RecordedStack>>> {
+) -> PyResult<Option<Bound<'py, PyRecordedStack>>> {
     if number == 0 {
         return Ok(None);
     }
     if let Some(known) = known.get(&number) {
         return Ok(Some(known.bind(py).clone()));
     }
-    let stack = Bound::new(py, RecordedStack::new(process, number))?;
+    let stack = Bound::new(py, PyRecordedStack::new(process, number))?;
     known.insert(number, stack.clone().unbind());
     Ok(Some(stack))
 }
@@ -239,5 +239,5 @@ pub(super) fn timeline(py: Python<'_>, selected: &[SelectedProcess]) -> PyResult
 /// Returns whether a process has recorded only sums.
 pub(super) fn has_no_history(selected: &SelectedProcess) -> bool {
     let header = stackweave_profile::memory::MemoryHeader::of(selected.process.recording.start());
-    header.is_some_and(|header| header.mode == MemoryMode::Aggregate)
+    header.is_some_and(|header| header.mode == RecordedMode::Aggregate)
 }

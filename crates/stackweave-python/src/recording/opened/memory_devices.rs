@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use stackweave_profile::memory::{
-    DeviceHistory, DevicePoint, DeviceState, OutOfMemory, PoolHistory, pool_name, read_devices,
+    DeviceHistory, DevicePoint, DeviceState, FailedRequest, PoolHistory, pool_name, read_devices,
 };
 use stackweave_recording::ReadError;
 
@@ -49,7 +49,7 @@ fn device<'py>(py: Python<'py>, selected: &SelectedProcess, of: &DeviceHistory) 
     dict.set_item("pools", pools)?;
     dict.set_item("state", of.state.as_ref().map(|state| state_dict(py, selected, state)).transpose()?)?;
     let (failures, mut stacks) = (PyList::empty(py), HashMap::new());
-    for OutOfMemory { time_ns, size, free, stack, pool } in of.out_of_memory.iter().copied() {
+    for FailedRequest { time_ns, size, free, stack, pool } in of.out_of_memory.iter().copied() {
         let failure = PyDict::new(py);
         failure.set_item("time", time(selected, time_ns))?;
         failure.set_item("size", size)?;

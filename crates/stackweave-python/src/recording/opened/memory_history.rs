@@ -8,7 +8,7 @@ use stackweave_profile::memory::{AllocationHistory, read_history};
 use stackweave_recording::ReadError;
 
 use super::column::Column;
-use super::history_stacks::StackNumbers;
+use super::history_stacks::HistoryStackNumbers;
 use super::memory::{SelectedProcess, has_no_history};
 use super::seconds;
 use crate::errors::Error;
@@ -44,7 +44,7 @@ const NOT_FREED: u64 = f64::INFINITY.to_bits();
 pub(super) fn columns<'py>(py: Python<'py>, selected: &[SelectedProcess]) -> PyResult<Bound<'py, PyDict>> {
     let result = py.detach(|| -> Result<_, ReadError> {
         let (mut columns, mut names, mut remarks) = <(BlockColumns, NameTables, Vec<String>)>::default();
-        let numbers = StackNumbers::of(selected);
+        let numbers = HistoryStackNumbers::of(selected);
         for (index, selected) in selected.iter().enumerate() {
             let history = read_history(&selected.process.recording, &selected.query, &mut |_| {})?;
             remarks.extend(history.missing.sentences());

@@ -24,17 +24,17 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use stackweave_recording::{ProcessRecording, Recording, TimeAxis};
 
-use self::events::Events;
-use self::named_process::NamedProcess;
+use self::events::PyEvents;
+use self::named_process::OpenedProcess;
 use crate::errors::Error;
 
 /// Adds the types to the module.
 pub(super) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<OpenedRecording>()?;
     module.add_class::<column::Column>()?;
-    module.add_class::<Events>()?;
-    module.add_class::<event::Event>()?;
-    module.add_class::<recorded_stack::RecordedStack>()?;
+    module.add_class::<PyEvents>()?;
+    module.add_class::<event::PyEvent>()?;
+    module.add_class::<recorded_stack::PyRecordedStack>()?;
     tree::add_to(module)
 }
 
@@ -43,7 +43,7 @@ pub(super) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[derive(Debug)]
 pub(crate) struct OpenedRecording {
     recording: Recording,
-    processes: Vec<Arc<NamedProcess>>,
+    processes: Vec<Arc<OpenedProcess>>,
     axis: TimeAxis,
     /// The time at which the first process began to record, on the axis.
     base: i64,
@@ -52,7 +52,7 @@ pub(crate) struct OpenedRecording {
 /// The requested part of a recording.
 #[derive(Clone, Copy, Debug, Default, FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct Selection {
+pub(crate) struct RecordingPart {
     process: Option<u32>,
     thread: Option<u32>,
     start: Option<f64>,
@@ -61,13 +61,13 @@ pub(crate) struct Selection {
 
 impl OpenedRecording {
     /// Returns the requested processes.
-    fn chosen(&self, selection: &Selection) -> PyResult<Vec<Arc<NamedProcess>>> {
-        let is_it = |process: &&Arc<NamedProcess>| {
+    fn chosen(&self, selection: &RecordingPart) -> PyResult<Vec<Arc<OpenedProcess>>> {
+        let is_it = |process: &&Arc<OpenedProcess>| {
             selection.process.is_none_or(|pid| process.recording.start().pid == pid)
                 && selection.thread.is_none_or(|tid| process.recording.dictionary().threads().any(|t| t.tid == tid))
         };
         let chosen: Vec<_> = self.processes.iter().filter(is_it).cloned().collect();
-        let (true, Selection { process, thread, .. }) = (chosen.is_empty(), selection) else { return Ok(chosen) };
+        let (true, RecordingPart { process, thread, .. }) = (chosen.is_empty(), selection) else { return Ok(chosen) };
         let message = match (process, thread) {
             (Some(pid), Some(tid)) => format!("the recording has no thread {tid} of a process {pid}"),
             (Some(pid), None) => format!("the recording has no process {pid}"),
@@ -78,7 +78,7 @@ impl OpenedRecording {
     }
 
     /// Returns the recording with only the requested processes.
-    fn with_chosen(&self, selection: &Selection) -> PyResult<Recording> {
+    fn with_chosen(&self, selection: &RecordingPart) -> PyResult<Recording> {
         let chosen = self.chosen(selection)?;
         let mut recording = self.recording.clone();
         let is_it = |process: &ProcessRecording| chosen.iter().any(|other| other.recording.is_same(process));
@@ -92,7 +92,7 @@ impl OpenedRecording {
     }
 }
 
-impl Selection {
+impl RecordingPart {
     /// Returns the requested time range, in nanoseconds since the first process began to record.
     fn range(&self) -> Option<Range<i64>> {
         if self.start.is_none() && self.end.is_none() {
@@ -116,7 +116,7 @@ impl OpenedRecording {
         let recording = opened.map_err(Error::from)?;
         let axis = recording.time_axis();
         let base = recording.processes().iter().map(|process| axis.time_ns(process, 0)).min().unwrap_or(0);
-        let processes = recording.processes().iter().map(|process| Arc::new(NamedProcess::new(process))).collect();
+        let processes = recording.processes().iter().map(|process| Arc::new(OpenedProcess::new(process))).collect();
         Ok(Self { recording, processes, axis, base })
     }
 
@@ -137,16 +137,16 @@ impl OpenedRecording {
     }
 
     /// Returns the events in the order of time.
-    fn events(&self, selection: Selection) -> PyResult<Events> {
+    fn events(&self, selection: RecordingPart) -> PyResult<PyEvents> {
         let chosen = self.chosen(&selection)?;
-        Ok(Events::new(self, chosen, &selection))
+        Ok(PyEvents::new(self, chosen, &selection))
     }
 
     /// Returns the call tree.
     fn tree<'py>(
         &self,
         py: Python<'py>,
-        selection: Selection,
+        selection: RecordingPart,
         options: profile::ProfileOptions,
     ) -> PyResult<Bound<'py, tree::PyCallTree>> {
         let profile = profile::of(py, self, &selection, &options)?;
@@ -157,7 +157,7 @@ impl OpenedRecording {
     fn top<'py>(
         &self,
         py: Python<'py>,
-        selection: Selection,
+        selection: RecordingPart,
         options: profile::ProfileOptions,
     ) -> PyResult<Bound<'py, PyList>> {
         let profile = profile::of(py, self, &selection, &options)?;
@@ -168,7 +168,7 @@ impl OpenedRecording {
     fn phases<'py>(
         &self,
         py: Python<'py>,
-        selection: Selection,
+        selection: RecordingPart,
         options: profile::ProfileOptions,
     ) -> PyResult<Bound<'py, PyList>> {
         timing::phases(py, &timing::report(py, self, &selection, &options)?)
@@ -178,7 +178,7 @@ impl OpenedRecording {
     fn runs<'py>(
         &self,
         py: Python<'py>,
-        selection: Selection,
+        selection: RecordingPart,
         options: profile::ProfileOptions,
     ) -> PyResult<Bound<'py, PyList>> {
         timing::runs(py, &timing::report(py, self, &selection, &options)?)
@@ -188,7 +188,7 @@ impl OpenedRecording {
     fn phases_text(
         &self,
         py: Python<'_>,
-        selection: Selection,
+        selection: RecordingPart,
         options: profile::ProfileOptions,
         request: timing::PhasesRequest,
     ) -> PyResult<String> {
@@ -199,19 +199,19 @@ impl OpenedRecording {
     fn memory<'py>(
         &self,
         py: Python<'py>,
-        selection: Selection,
+        selection: RecordingPart,
         query: memory::MemoryRequest,
     ) -> PyResult<Bound<'py, PyDict>> {
         memory::usage(py, &memory::select(self, &selection, &query)?)
     }
 
     /// Returns the memory over time: rows of seconds, resident bytes and live bytes.
-    fn memory_timeline(&self, py: Python<'_>, selection: Selection) -> PyResult<Vec<memory::CurvePoint>> {
+    fn memory_timeline(&self, py: Python<'_>, selection: RecordingPart) -> PyResult<Vec<memory::CurvePoint>> {
         memory::timeline(py, &memory::select(self, &selection, &memory::MemoryRequest::default())?)
     }
 
     /// Returns the memory usage of each device.
-    fn memory_devices<'py>(&self, py: Python<'py>, selection: Selection) -> PyResult<Bound<'py, PyList>> {
+    fn memory_devices<'py>(&self, py: Python<'py>, selection: RecordingPart) -> PyResult<Bound<'py, PyList>> {
         memory_devices::devices(py, &memory::select(self, &selection, &memory::MemoryRequest::default())?)
     }
 
@@ -219,7 +219,7 @@ impl OpenedRecording {
     fn memory_history<'py>(
         &self,
         py: Python<'py>,
-        selection: Selection,
+        selection: RecordingPart,
         query: memory::MemoryRequest,
     ) -> PyResult<Bound<'py, PyDict>> {
         memory_history::columns(py, &memory::select(self, &selection, &query)?)
@@ -229,7 +229,7 @@ impl OpenedRecording {
     fn memory_stacks<'py>(
         &self,
         py: Python<'py>,
-        selection: Selection,
+        selection: RecordingPart,
         query: memory::MemoryRequest,
     ) -> PyResult<Bound<'py, PyDict>> {
         history_stacks::columns(py, &memory::select(self, &selection, &query)?)
@@ -239,7 +239,7 @@ impl OpenedRecording {
     fn export(
         &self,
         py: Python<'_>,
-        selection: Selection,
+        selection: RecordingPart,
         options: profile::ProfileOptions,
         request: exporting::ExportRequest,
     ) -> PyResult<Vec<String>> {
@@ -250,7 +250,7 @@ impl OpenedRecording {
     fn pstats<'py>(
         &self,
         py: Python<'py>,
-        selection: Selection,
+        selection: RecordingPart,
         options: profile::ProfileOptions,
     ) -> PyResult<Bound<'py, PyBytes>> {
         exporting::pstats(py, self, &selection, &options)

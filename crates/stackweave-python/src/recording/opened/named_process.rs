@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use stackweave_profile::{Frame, RecordedNames};
 use stackweave_recording::ProcessRecording;
 use stackweave_store::PerProcess;
-use stackweave_symbolize::{Options, Symbolizer};
+use stackweave_symbolize::{Symbolizer, SymbolizerOptions};
 
 use crate::errors::Error;
 
@@ -15,13 +15,13 @@ use crate::errors::Error;
 type Frames = Arc<[Arc<Frame>]>;
 
 #[derive(Debug)]
-pub(super) struct NamedProcess {
+pub(super) struct OpenedProcess {
     pub(super) recording: ProcessRecording,
     /// The names by the number of the frame. Locked only briefly, with the GIL held.
     known: Mutex<HashMap<u32, Frames>>,
 }
 
-impl NamedProcess {
+impl OpenedProcess {
     pub(super) fn new(recording: &ProcessRecording) -> Self {
         Self { recording: recording.clone(), known: Mutex::new(HashMap::new()) }
     }
@@ -76,7 +76,7 @@ impl NamedProcess {
 pub(super) fn symbolizer() -> PyResult<&'static Symbolizer> {
     static SYMBOLIZER: PerProcess<Symbolizer> = PerProcess::new();
     SYMBOLIZER.get_or_try_make(|_| {
-        let options = Options::from_environment().map_err(Error::from)?;
+        let options = SymbolizerOptions::from_environment().map_err(Error::from)?;
         Ok(Symbolizer::new(options))
     })
 }

@@ -9,7 +9,7 @@ use stackweave_profile::{AggregateOptions, Aggregated, Filter, FrameKind, Measur
 use stackweave_recording::Recording;
 
 use super::named_process::symbolizer;
-use super::{OpenedRecording, Selection};
+use super::{OpenedRecording, RecordingPart};
 use crate::errors::Error;
 
 /// Which measure is aggregated, and which frames are shown.
@@ -28,7 +28,7 @@ pub(crate) struct ProfileOptions {
 pub(super) fn of(
     py: Python<'_>,
     opened: &OpenedRecording,
-    selection: &Selection,
+    selection: &RecordingPart,
     options: &ProfileOptions,
 ) -> PyResult<Profile> {
     let view = Some(options.view()?);
@@ -46,7 +46,7 @@ pub(super) fn of(
 pub(super) fn aggregate_options(
     opened: &OpenedRecording,
     chosen: &Recording,
-    selection: &Selection,
+    selection: &RecordingPart,
     options: &ProfileOptions,
 ) -> PyResult<AggregateOptions> {
     let measure = options.measure.as_deref().map(measure_named).transpose()?;

@@ -1,4 +1,4 @@
-//! `RecordedStack`: a stack of a recording, whose frames are named at the first access.
+//! `PyRecordedStack`: a stack of a recording, whose frames are named at the first access.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -7,25 +7,25 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use stackweave_core::printable;
 
-use super::named_process::NamedProcess;
+use super::named_process::OpenedProcess;
 use crate::frame::tuple_of;
 
 /// A stack of a recording.
-#[pyclass(frozen, module = "stackweave._native")]
+#[pyclass(frozen, module = "stackweave._native", name = "RecordedStack")]
 #[derive(Debug)]
-pub(crate) struct RecordedStack {
-    process: Arc<NamedProcess>,
+pub(crate) struct PyRecordedStack {
+    process: Arc<OpenedProcess>,
     number: u32,
 }
 
-impl RecordedStack {
-    pub(super) fn new(process: &Arc<NamedProcess>, number: u32) -> Self {
+impl PyRecordedStack {
+    pub(super) fn new(process: &Arc<OpenedProcess>, number: u32) -> Self {
         Self { process: Arc::clone(process), number }
     }
 }
 
 #[pymethods]
-impl RecordedStack {
+impl PyRecordedStack {
     /// The frames, innermost first.
     #[getter]
     fn frames<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {

@@ -8,7 +8,7 @@ use stackweave_profile::{CallStatistics, FunctionId};
 
 use super::named_process::symbolizer;
 use super::profile::{ProfileOptions, aggregate_options};
-use super::{OpenedRecording, Selection, seconds};
+use super::{OpenedRecording, RecordingPart, seconds};
 use crate::errors::Error;
 
 /// The options of the text.
@@ -25,7 +25,7 @@ pub(crate) struct PhasesRequest {
 pub(super) fn report(
     py: Python<'_>,
     opened: &OpenedRecording,
-    selection: &Selection,
+    selection: &RecordingPart,
     options: &ProfileOptions,
 ) -> PyResult<TimingReport> {
     let view = options.view()?;

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use stackweave_core::NoNames;
-use stackweave_recording::live::{KindNumber, Options, Recorder};
+use stackweave_recording::live::{KindNumber, Recorder, RecorderOptions};
 use stackweave_recording::{MakeObserver, Notes, Observer};
 
 use crate::recorded::STACKS;
@@ -116,7 +116,7 @@ pub(crate) fn make_checking_observer(received: &Arc<Mutex<Received>>) -> MakeObs
     Arc::new(move || Box::new(CheckingObserver { received: Arc::clone(&received), settled: 0, last: BTreeMap::new() }))
 }
 
-pub(crate) fn start_checked(options: Options) -> (Recorder, Arc<Mutex<Received>>) {
+pub(crate) fn start_checked(options: RecorderOptions) -> (Recorder, Arc<Mutex<Received>>) {
     let received: Arc<Mutex<Received>> = Arc::default();
     let recorder =
         Recorder::start_observed(options, &STACKS, Arc::new(NoNames), Some(make_checking_observer(&received))).unwrap();

@@ -3,7 +3,9 @@
 use stackweave_core::{CodeAddress, CodeId, EventKind, Field, FieldType, RawFrame, Role};
 use stackweave_recording::clock::{ClockPoint, ClockSource};
 use stackweave_recording::events;
-use stackweave_recording::file::{Encoded, Encoder, End, EndReason, LossReason, Lost, RecordingMode, Start};
+use stackweave_recording::file::{
+    Encoded, Encoder, EndReason, LossReason, Lost, ProcessStart, RecordingMode, SectionEnd,
+};
 
 use super::{Process, stack_table};
 
@@ -11,8 +13,8 @@ fn python(code: u32, instruction: u32) -> RawFrame {
     RawFrame::python(CodeId::new(code).unwrap(), instruction, code == 1)
 }
 
-pub fn fixed_start() -> Start {
-    Start {
+pub fn fixed_start() -> ProcessStart {
+    ProcessStart {
         pid: 4242,
         parent_pid: 4200,
         host: "host".into(),
@@ -30,7 +32,7 @@ pub fn fixed_start() -> Start {
         mode: RecordingMode::Whole,
         options: vec![("user".into(), "value".into())],
         // Files of version 1 do not have the user or the machine.
-        ..Start::default()
+        ..ProcessStart::default()
     }
 }
 
@@ -100,6 +102,6 @@ pub fn fixed_section() -> Vec<u8> {
     encoder.describe_pending(&process, &mut file);
     let lost = Lost { reason: LossReason::Full, count: 3, thread: 2, first_ticks: 2500, last_ticks: 2600 };
     encoder.lost(&lost, &mut file);
-    encoder.end(&End { events: 85, lost: 3, residual_ns: 12, reason: EndReason::Stopped }, &mut file);
+    encoder.end(&SectionEnd { events: 85, lost: 3, residual_ns: 12, reason: EndReason::Stopped }, &mut file);
     file
 }

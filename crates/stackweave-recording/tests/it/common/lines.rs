@@ -3,7 +3,8 @@
 use stackweave_core::{CodeAddress, FieldType, Module};
 use stackweave_recording::clock::ClockPoint;
 use stackweave_recording::file::{
-    BlockError, BlockKind, Dictionary, End, EventBuffer, Lost, RawEvent, RecordedFrame, RecordedName, Start,
+    BlockError, BlockKind, Dictionary, EventBuffer, Lost, ProcessStart, RawEvent, RecordedFrame, RecordedName,
+    SectionEnd,
 };
 
 use super::blocks;
@@ -16,7 +17,7 @@ pub fn lines(file: &[u8]) -> Result<Vec<String>, BlockError> {
         match header.kind {
             BlockKind::Start => {
                 section.finish(&mut lines);
-                lines.push(start(&Start::parse(&payload)?));
+                lines.push(start(&ProcessStart::parse(&payload)?));
             }
             BlockKind::Definitions => section.dictionary.add(&payload)?,
             BlockKind::Events => {
@@ -33,7 +34,7 @@ pub fn lines(file: &[u8]) -> Result<Vec<String>, BlockError> {
                 lines.push(format!("[\"lost\",{},{count},{thread},{first_ticks},{last_ticks}]", reason as u8));
             }
             BlockKind::End => {
-                let End { reason, events, lost, residual_ns } = End::parse(&payload)?;
+                let SectionEnd { reason, events, lost, residual_ns } = SectionEnd::parse(&payload)?;
                 lines.push(format!("[\"end\",{},{events},{lost},{residual_ns}]", reason as u8));
             }
             BlockKind::Other(number) => lines.push(format!("[\"unknown\",{number}]")),
@@ -60,7 +61,7 @@ impl Section {
     }
 }
 
-fn start(start: &Start) -> String {
+fn start(start: &ProcessStart) -> String {
     let options = start.options.iter().map(|(name, value)| format!("[{},{}]", text(name), text(value)));
     let fields = [
         start.pid.to_string(),

@@ -11,7 +11,7 @@ use stackweave_core::{
     Role, SourceLocation,
 };
 use stackweave_recording::file::{
-    BlockError, BlockHeader, BlockKind, Dictionary, Encoded, Encoder, EventBuffer, RecordedFrame, Start,
+    BlockError, BlockHeader, BlockKind, Dictionary, Encoded, Encoder, EventBuffer, ProcessStart, RecordedFrame,
 };
 use stackweave_store::StackTable;
 pub use stackweave_testkit::random::Random;
@@ -319,7 +319,7 @@ pub fn random_section(seed: u64) -> (Vec<u8>, EventTexts) {
     let process = Process { has_extra_frames: seed.is_multiple_of(2) };
     let mut encoder = Encoder::new(stacks);
     let mut file = Vec::new();
-    encoder.start(&Start { pid: 7, ..Start::default() }, &mut file);
+    encoder.start(&ProcessStart { pid: 7, ..ProcessStart::default() }, &mut file);
     let kinds = random_kinds(&mut random);
     for kind in &kinds {
         encoder.kind(kind).unwrap();

@@ -7,14 +7,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stackweave_core::{EventKind, Field, FieldType, NoNames, Role};
-use stackweave_recording::clock::{ClockPoint, Timeline};
-use stackweave_recording::file::{BlockHeader, BlockKind, Dictionary, End, EventBuffer, LossReason, Lost, Start};
-use stackweave_recording::live::{KindNumber, Options, Recorder};
+use stackweave_recording::clock::{ClockPoint, ClockTimeline};
+use stackweave_recording::file::{
+    BlockHeader, BlockKind, Dictionary, EventBuffer, LossReason, Lost, ProcessStart, SectionEnd,
+};
+use stackweave_recording::live::{KindNumber, Recorder, RecorderOptions};
 use stackweave_store::StackTable;
 
 pub(crate) static STACKS: StackTable = StackTable::new();
 
-pub(crate) fn start(options: Options) -> Recorder {
+pub(crate) fn start(options: RecorderOptions) -> Recorder {
     Recorder::start(options, &STACKS, Arc::new(NoNames)).unwrap()
 }
 
@@ -34,13 +36,13 @@ pub(crate) struct EventReadBack {
 
 #[derive(Debug, Default)]
 pub(crate) struct ReadBack {
-    pub(crate) start: Start,
+    pub(crate) start: ProcessStart,
     pub(crate) dictionary: Dictionary,
     /// By thread number.
     pub(crate) events: BTreeMap<u32, Vec<EventReadBack>>,
     pub(crate) points: Vec<ClockPoint>,
     pub(crate) lost: Vec<Lost>,
-    pub(crate) end: Option<End>,
+    pub(crate) end: Option<SectionEnd>,
     /// The number of bytes of an incomplete block at the end.
     pub(crate) torn: usize,
 }
@@ -65,11 +67,11 @@ impl ReadBack {
             assert_eq!(header.kind == BlockKind::Start, is_first);
             is_first = false;
             match header.kind {
-                BlockKind::Start => read.start = Start::parse(payload).unwrap(),
+                BlockKind::Start => read.start = ProcessStart::parse(payload).unwrap(),
                 BlockKind::Definitions => read.dictionary.add(payload).unwrap(),
                 BlockKind::Clock => read.points.push(ClockPoint::parse(payload).unwrap()),
                 BlockKind::Lost => read.lost.push(Lost::parse(payload).unwrap()),
-                BlockKind::End => read.end = Some(End::parse(payload).unwrap()),
+                BlockKind::End => read.end = Some(SectionEnd::parse(payload).unwrap()),
                 BlockKind::Events => {
                     buffer.decode(payload, &read.dictionary).unwrap();
                     read.take(&buffer);
@@ -106,8 +108,8 @@ impl ReadBack {
         self.lost.iter().filter(|lost| lost.reason == reason).map(|lost| lost.count).sum()
     }
 
-    pub(crate) fn timeline(&self) -> Timeline {
-        Timeline::new(&self.points, self.start.ticks_per_second, self.start.started_wall_ns)
+    pub(crate) fn timeline(&self) -> ClockTimeline {
+        ClockTimeline::new(&self.points, self.start.ticks_per_second, self.start.started_wall_ns)
     }
 
     /// Returns the indices of the marks of each producer, in their order. All marks of a producer must be of one thread, and in time

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use stackweave_core::{EventKind, Field, FieldType, NoNames, Role};
 use stackweave_recording::events;
 use stackweave_recording::file::{
-    ClockPoint, Encoded, Encoder, End, EndReason, EventBuffer, LossReason, Lost, RecordingMode, Start,
+    ClockPoint, Encoded, Encoder, EndReason, EventBuffer, LossReason, Lost, ProcessStart, RecordingMode, SectionEnd,
 };
 use stackweave_recording::read::RecordingSource;
 use stackweave_recording::{Missing, ProcessRecording, Recording};
@@ -44,11 +44,12 @@ pub(crate) struct RecordingBuilder {
 impl RecordingBuilder {
     /// Returns a builder for a process that began to record at this time of both clocks; a tick is a nanosecond.
     pub(crate) fn new(pid: u32, started_ns: u32) -> Self {
-        let start = Start { started_wall_ns: started_ns.into(), started_monotonic_ns: started_ns.into(), ..start(pid) };
+        let start =
+            ProcessStart { started_wall_ns: started_ns.into(), started_monotonic_ns: started_ns.into(), ..start(pid) };
         Self::of(&start)
     }
 
-    pub(crate) fn of(start: &Start) -> Self {
+    pub(crate) fn of(start: &ProcessStart) -> Self {
         let mut builder = Self { encoder: Encoder::new(&STACKS), bytes: Vec::new(), blocks: Vec::new() };
         builder.add(BuiltBlock::Start, |encoder, out| encoder.start(start, out));
         let value = Field::new("value", FieldType::Unsigned);
@@ -109,7 +110,7 @@ impl RecordingBuilder {
     }
 
     pub(crate) fn end(mut self) -> Self {
-        let end = End { events: 0, lost: 0, residual_ns: 0, reason: EndReason::Stopped };
+        let end = SectionEnd { events: 0, lost: 0, residual_ns: 0, reason: EndReason::Stopped };
         self.add(BuiltBlock::Other, |encoder, out| encoder.end(&end, out));
         self
     }
@@ -130,15 +131,15 @@ impl RecordingBuilder {
     }
 }
 
-pub(crate) fn start(pid: u32) -> Start {
-    Start {
+pub(crate) fn start(pid: u32) -> ProcessStart {
+    ProcessStart {
         pid,
         host: "example".into(),
         boot_id: "one-boot".into(),
         ticks_per_second: 1_000_000_000,
         command_line: vec!["program".into(), "--fast".into()],
         mode: RecordingMode::Whole,
-        ..Start::default()
+        ..ProcessStart::default()
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
-use stackweave_remote::{PythonFrame, PythonProcess, PythonThread};
+use stackweave_remote::{PythonProcess, PythonThread, RemotePythonFrame};
 use stackweave_testkit::pythons::Python;
 
 /// The system ends a program that runs longer.
@@ -88,7 +88,7 @@ impl Drop for Program {
 }
 
 /// Returns a frame in the form in which the scripts describe it.
-pub(crate) fn described(frame: &PythonFrame) -> Value {
+pub(crate) fn described(frame: &RemotePythonFrame) -> Value {
     let position = frame.position;
     serde_json::json!([
         &*frame.name,

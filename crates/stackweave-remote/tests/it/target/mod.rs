@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use stackweave_remote::{Options, ProcessStacks, ThreadStack, stacks_of};
+use stackweave_remote::{InspectionOptions, ProcessStacks, ThreadStack, stacks_of};
 use stackweave_testkit::folder::Folder;
 
 /// The compiled program.
@@ -118,8 +118,8 @@ impl Drop for Target {
 }
 
 /// Returns options without the debug files of system libraries, which a debug build takes long to read.
-pub(crate) fn options() -> Options {
-    let mut options = Options::default();
+pub(crate) fn options() -> InspectionOptions {
+    let mut options = InspectionOptions::default();
     options.symbolize.debug_folders.clear();
     options
 }

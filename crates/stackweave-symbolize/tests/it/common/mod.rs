@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stackweave_core::{BuildId, CodeAddress, Module, ModuleList};
-use stackweave_symbolize::{Frame, Options, Resolved, Symbolizer};
-use stackweave_testkit::symbols::module_file::ModuleFile;
-use stackweave_testkit::symbols::{ResolvedFrame, gnu_addr2line};
+use stackweave_symbolize::{Resolved, ResolvedFrame, Symbolizer, SymbolizerOptions};
+use stackweave_testkit::symbols::module_file::LibraryFile;
+use stackweave_testkit::symbols::{SymbolizedFrame, gnu_addr2line};
 
 /// The value `addr2line` replaces Stackweave's symbolizer by binutils: if agreement is then missed, the test
 /// itself is wrong.
@@ -14,7 +14,7 @@ const SUBJECT: &str = "STACKWEAVE_TEST_SUBJECT";
 
 /// Returns the file as a module at its stated addresses, with its build id.
 pub fn module(file: &Path) -> Module {
-    let build_id = ModuleFile::read(file).build_id.and_then(|id| BuildId::new(&id));
+    let build_id = LibraryFile::read(file).build_id.and_then(|id| BuildId::new(&id));
     Module { path: file.to_owned(), build_id, bias: 0, start: 0, end: u64::MAX }
 }
 
@@ -25,7 +25,7 @@ pub fn modules(file: &Path) -> ModuleList {
 
 /// Returns a symbolizer that looks for debug files in these folders.
 pub fn symbolizer(debug_folders: &[PathBuf]) -> Symbolizer {
-    let mut options = Options::default();
+    let mut options = SymbolizerOptions::default();
     options.debug_folders.extend_from_slice(debug_folders);
     Symbolizer::new(options)
 }
@@ -42,7 +42,7 @@ pub fn resolve_one(symbolizer: &Symbolizer, file: &Path, address: u64) -> Arc<Re
 }
 
 /// Returns the subject's result for each address of the file.
-pub fn places(file: &Path, truth: &Path, addresses: &[u64], debug_folders: &[PathBuf]) -> Vec<Vec<ResolvedFrame>> {
+pub fn places(file: &Path, truth: &Path, addresses: &[u64], debug_folders: &[PathBuf]) -> Vec<Vec<SymbolizedFrame>> {
     if std::env::var(SUBJECT).is_ok_and(|subject| subject == "addr2line") {
         return gnu_addr2line::resolve(truth, addresses).expect("addr2line is installed");
     }
@@ -51,8 +51,8 @@ pub fn places(file: &Path, truth: &Path, addresses: &[u64], debug_folders: &[Pat
     answers.iter().map(|resolved| resolved.frames().iter().map(place).collect()).collect()
 }
 
-fn place(frame: &Frame) -> ResolvedFrame {
-    ResolvedFrame {
+fn place(frame: &ResolvedFrame) -> SymbolizedFrame {
+    SymbolizedFrame {
         function: Some(frame.function.to_string()),
         file: frame.file.as_deref().map(str::to_owned),
         line: frame.line.unwrap_or(0),

@@ -1,8 +1,8 @@
 //! The two kinds of entries in `.eh_frame`: CIE (shared by many functions) and FDE (one function).
 
 use super::pointer::{self, OMIT};
-use super::reader::{Reader, Section};
-use super::row::Row;
+use super::reader::{ByteReader, TableSection};
+use super::row::UnwindRow;
 use super::{Malformed, Result};
 
 /// The contents of a CIE that its functions' entries need.
@@ -17,7 +17,7 @@ pub(crate) struct Cie {
     /// Whether the function is a signal trampoline, which a signal inserted: its caller did not call it.
     pub(super) is_signal_frame: bool,
     /// The row that the CIE's own instructions set up.
-    pub(super) initial: Row,
+    pub(super) initial: UnwindRow,
 }
 
 impl Cie {
@@ -29,11 +29,11 @@ impl Cie {
         pointer_encoding: 0,
         has_augmentation_data: false,
         is_signal_frame: false,
-        initial: Row::UNSET,
+        initial: UnwindRow::UNSET,
     };
 
     /// Loads the CIE at `offset` into `self`, unless it is already loaded.
-    fn load(&mut self, section: &Section<'_>, offset: usize) -> Result<()> {
+    fn load(&mut self, section: &TableSection<'_>, offset: usize) -> Result<()> {
         let address = section.address.wrapping_add(offset as u64);
         if self.address != address {
             *self = Self::NONE;
@@ -42,7 +42,7 @@ impl Cie {
         Ok(())
     }
 
-    fn parse(section: &Section<'_>, offset: usize, address: u64) -> Result<Self> {
+    fn parse(section: &TableSection<'_>, offset: usize, address: u64) -> Result<Self> {
         let mut entry = EhFrameEntry::parse(section, offset)?.ok_or(Malformed)?;
         let mut cie = Self { address, ..Self::NONE };
         if entry.id != 0 {
@@ -65,13 +65,13 @@ impl Cie {
             return Err(Malformed);
         }
         cie.read_augmentation(&mut augmentation, reader)?;
-        let mut initial = Row::UNSET;
+        let mut initial = UnwindRow::UNSET;
         initial.run(section, reader, &cie, 0..=u64::MAX)?;
         cie.initial = initial;
         Ok(cie)
     }
 
-    fn read_augmentation(&mut self, names: &mut Reader<'_>, reader: &mut Reader<'_>) -> Result<()> {
+    fn read_augmentation(&mut self, names: &mut ByteReader<'_>, reader: &mut ByteReader<'_>) -> Result<()> {
         let mut data = *reader;
         loop {
             match names.u8()? {
@@ -107,12 +107,12 @@ pub(crate) struct Fde<'a> {
     pub(crate) offset: usize,
     pub(crate) start: u64,
     pub(crate) length: u64,
-    pub(super) instructions: Reader<'a>,
+    pub(super) instructions: ByteReader<'a>,
 }
 
 impl<'a> Fde<'a> {
     /// Reads the entry at `offset`, and its CIE into `cie`; `None` for a CIE or the terminator.
-    pub(super) fn parse(section: &Section<'a>, offset: usize, cie: &mut Cie) -> Result<Option<Self>> {
+    pub(super) fn parse(section: &TableSection<'a>, offset: usize, cie: &mut Cie) -> Result<Option<Self>> {
         match EhFrameEntry::parse(section, offset)? {
             Some(entry) if entry.id != 0 => Self::from_entry(section, &entry, offset, cie).map(Some),
             _ => Ok(None),
@@ -120,7 +120,7 @@ impl<'a> Fde<'a> {
     }
 
     pub(super) fn from_entry(
-        section: &Section<'a>,
+        section: &TableSection<'a>,
         entry: &EhFrameEntry<'a>,
         offset: usize,
         cie: &mut Cie,
@@ -147,14 +147,14 @@ pub(super) struct EhFrameEntry<'a> {
     /// 0 for a CIE; for an FDE the distance back to its CIE.
     pub(super) id: u64,
     id_position: usize,
-    body: Reader<'a>,
+    body: ByteReader<'a>,
     /// The offset of the next entry.
     pub(super) end: usize,
 }
 
 impl<'a> EhFrameEntry<'a> {
     /// Parses an entry; `None` at the terminator.
-    pub(super) fn parse(section: &Section<'a>, offset: usize) -> Result<Option<Self>> {
+    pub(super) fn parse(section: &TableSection<'a>, offset: usize) -> Result<Option<Self>> {
         let mut reader = section.reader(offset, section.bytes.len())?;
         let mut length = u64::from(reader.u32()?);
         let is_64_bit = length == 0xffff_ffff;

@@ -14,7 +14,7 @@ mod table;
 mod tests;
 
 pub(crate) use entry::Cie;
-pub(crate) use reader::Section;
+pub(crate) use reader::TableSection;
 pub(crate) use table::Table;
 
 use crate::platform::rule::{Rule, RuleKind};

@@ -1,6 +1,6 @@
 //! Encoded pointers (`DW_EH_PE_*`).
 
-use super::reader::{Reader, Section};
+use super::reader::{ByteReader, TableSection};
 use super::{Malformed, Result};
 
 /// The pointer is omitted.
@@ -10,7 +10,12 @@ const FORMAT: u8 = 0x0f;
 const RELATIVE_TO: u8 = 0x70;
 
 /// Reads a pointer. Data-relative pointers are relative to `data_base`.
-pub(super) fn read(section: &Section<'_>, reader: &mut Reader<'_>, encoding: u8, data_base: u64) -> Result<u64> {
+pub(super) fn read(
+    section: &TableSection<'_>,
+    reader: &mut ByteReader<'_>,
+    encoding: u8,
+    data_base: u64,
+) -> Result<u64> {
     let base = match encoding & RELATIVE_TO {
         0x00 => 0,
         0x10 => section.address.wrapping_add(reader.position() as u64),
@@ -26,7 +31,7 @@ pub(super) fn read(section: &Section<'_>, reader: &mut Reader<'_>, encoding: u8,
 }
 
 /// Reads a number in the pointer's format, such as the length of a range.
-pub(super) fn read_value(reader: &mut Reader<'_>, encoding: u8) -> Result<u64> {
+pub(super) fn read_value(reader: &mut ByteReader<'_>, encoding: u8) -> Result<u64> {
     Ok(match encoding & FORMAT {
         0x00 | 0x04 | 0x0c => reader.u64()?,
         0x01 => reader.uleb()?,

@@ -5,12 +5,12 @@ use super::{Malformed, Result};
 /// Bytes of this process's memory, and their address. Offsets into `bytes` and addresses differ only by `address`,
 /// so that pc-relative pointers can be followed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Section<'a> {
+pub(crate) struct TableSection<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) address: u64,
 }
 
-impl<'a> Section<'a> {
+impl<'a> TableSection<'a> {
     /// Returns the offset of `address` in this section.
     pub(crate) fn offset_of(&self, address: u64) -> Result<usize> {
         let offset = usize::try_from(address.wrapping_sub(self.address)).map_err(|_| Malformed)?;
@@ -18,23 +18,23 @@ impl<'a> Section<'a> {
     }
 
     /// Returns a reader of `start..end`.
-    pub(crate) fn reader(&self, start: usize, end: usize) -> Result<Reader<'a>> {
+    pub(crate) fn reader(&self, start: usize, end: usize) -> Result<ByteReader<'a>> {
         let bytes = self.bytes.get(..end).ok_or(Malformed)?;
         if start > end {
             return Err(Malformed);
         }
-        Ok(Reader { bytes, position: start })
+        Ok(ByteReader { bytes, position: start })
     }
 }
 
 /// A cursor over a section's bytes. Positions are offsets into the section.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reader<'a> {
+pub(crate) struct ByteReader<'a> {
     bytes: &'a [u8],
     position: usize,
 }
 
-impl Reader<'_> {
+impl ByteReader<'_> {
     #[inline]
     pub(super) fn position(&self) -> usize {
         self.position
@@ -136,8 +136,8 @@ impl Reader<'_> {
 mod tests {
     use super::*;
 
-    fn reader(bytes: &[u8]) -> Reader<'_> {
-        Reader { bytes, position: 0 }
+    fn reader(bytes: &[u8]) -> ByteReader<'_> {
+        ByteReader { bytes, position: 0 }
     }
 
     #[test]

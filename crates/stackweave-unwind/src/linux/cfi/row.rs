@@ -4,7 +4,7 @@ use core::ops::RangeInclusive;
 
 use super::entry::{Cie, Fde};
 use super::pointer;
-use super::reader::{Reader, Section};
+use super::reader::{ByteReader, TableSection};
 use super::{Malformed, Result};
 use crate::platform::arch::dwarf;
 use crate::platform::rule::{Rule, RuleKind};
@@ -34,7 +34,7 @@ enum SavedRegister {
 
 /// The row, as far as it has been built.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Row {
+pub(super) struct UnwindRow {
     cfa: Cfa,
     fp: SavedRegister,
     /// Whether the row has a rule for the stack pointer. Almost no row has one: by default, it is the CFA.
@@ -46,14 +46,14 @@ pub(super) struct Row {
 const REMEMBERED: usize = 8;
 
 /// Compiles the row of `fde` for `pc`.
-pub(super) fn compile(section: &Section<'_>, fde: &Fde<'_>, cie: &Cie, pc: u64) -> Result<Rule> {
+pub(super) fn compile(section: &TableSection<'_>, fde: &Fde<'_>, cie: &Cie, pc: u64) -> Result<Rule> {
     let mut row = cie.initial;
     let mut instructions = fde.instructions;
     row.run(section, &mut instructions, cie, fde.start..=pc)?;
     Ok(if cie.is_signal_frame { Rule::of(RuleKind::General) } else { row.rule() })
 }
 
-impl Row {
+impl UnwindRow {
     pub(super) const UNSET: Self =
         Self { cfa: Cfa::Other, fp: SavedRegister::Same, says_sp: false, return_address: SavedRegister::Same };
 
@@ -89,8 +89,8 @@ impl Row {
     /// complete.
     pub(super) fn run(
         &mut self,
-        section: &Section<'_>,
-        reader: &mut Reader<'_>,
+        section: &TableSection<'_>,
+        reader: &mut ByteReader<'_>,
         cie: &Cie,
         span: RangeInclusive<u64>,
     ) -> Result<()> {
@@ -138,7 +138,7 @@ impl Row {
 
     /// Applies one instruction that changes the row.
     #[inline]
-    fn apply(&mut self, byte: u8, low: u64, reader: &mut Reader<'_>, cie: &Cie) -> Result<()> {
+    fn apply(&mut self, byte: u8, low: u64, reader: &mut ByteReader<'_>, cie: &Cie) -> Result<()> {
         let factored = |value: u64| value.cast_signed().wrapping_mul(cie.data_alignment);
         let factored_signed = |value: i64| value.wrapping_mul(cie.data_alignment);
         match byte {
@@ -234,7 +234,7 @@ impl Row {
 }
 
 /// Parses the expressions of realigned frames: a register plus an offset, and whether the sum is dereferenced.
-fn base_and_offset(mut expression: Reader<'_>) -> Option<(u64, i64, bool)> {
+fn base_and_offset(mut expression: ByteReader<'_>) -> Option<(u64, i64, bool)> {
     let operation = expression.u8().ok()?;
     let register = operation.checked_sub(0x70).filter(|register| *register < 32)?;
     let offset = expression.sleb().ok()?;

@@ -2,14 +2,14 @@
 
 use super::entry::{Cie, EhFrameEntry, Fde};
 use super::pointer::{self, OMIT};
-use super::reader::Section;
+use super::reader::TableSection;
 use super::{Malformed, Result};
 
 /// A module's unwind entries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Table<'a> {
     /// The bytes that contain `.eh_frame_hdr` and `.eh_frame`.
-    pub(crate) section: Section<'a>,
+    pub(crate) section: TableSection<'a>,
     /// The base of the addresses in the sorted table.
     base: u64,
     /// The offset of the sorted table in the section, and its number of entries; 0: there is none.
@@ -24,7 +24,7 @@ const PAIR: usize = 8;
 
 impl<'a> Table<'a> {
     /// Reads the `.eh_frame_hdr` at `header`.
-    pub(crate) fn from_header(section: Section<'a>, header: u64) -> Result<Self> {
+    pub(crate) fn from_header(section: TableSection<'a>, header: u64) -> Result<Self> {
         let mut reader = section.reader(section.offset_of(header)?, section.bytes.len())?;
         if reader.u8()? != 1 {
             return Err(Malformed);
@@ -43,7 +43,7 @@ impl<'a> Table<'a> {
     }
 
     /// Creates a table from a bare `.eh_frame` that begins at the section's start.
-    pub(crate) fn from_entries(section: Section<'a>) -> Self {
+    pub(crate) fn from_entries(section: TableSection<'a>) -> Self {
         Self { section, base: 0, sorted: (0, 0), entries: 0 }
     }
 

@@ -5,7 +5,7 @@ use gimli::{
     UnwindExpression, UnwindSection, UnwindTableRow,
 };
 
-use super::{Cie, Section, Table, rule_at};
+use super::{Cie, Table, TableSection, rule_at};
 use crate::platform::arch::dwarf;
 use crate::platform::loader;
 use crate::platform::rule::{Rule, RuleKind};
@@ -137,7 +137,8 @@ fn scan_finds_what_the_sorted_table_finds() {
     let pc = symbol(c"libgcc_s.so.1", c"_Unwind_Backtrace").unwrap();
     let sorted = loader::find_module(pc).and_then(|module| module.table).unwrap();
     let start = sorted.entries;
-    let section = Section { bytes: &sorted.section.bytes[start..], address: sorted.section.address + start as u64 };
+    let section =
+        TableSection { bytes: &sorted.section.bytes[start..], address: sorted.section.address + start as u64 };
     let scanned = Table::from_entries(section);
     for pc in (pc..pc + 400).step_by(3) {
         assert_eq!(rule_at(&scanned, pc, &mut Cie::NONE.clone()), rule_at(&sorted, pc, &mut Cie::NONE.clone()));

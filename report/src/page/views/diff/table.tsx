@@ -4,10 +4,10 @@ import { useMemo } from "preact/hooks";
 import type { DiffTable } from "../../../engine/diff/methods";
 import { functionName, placeOf } from "../../../shared/names";
 import { addressed } from "../../address";
-import { useFound } from "../../found";
+import { useFound } from "../../search-results";
 import { measure, names, search, select, selected, show } from "../../state";
 import { FunctionName, Place } from "../table/cells";
-import { Grid, type GridColumn, type Order, orderedBy } from "../table/grid";
+import { Grid, type GridColumn, orderedBy, type SortOrder } from "../table/grid";
 import { changeClass } from "./flame";
 import {
   type Change,
@@ -24,7 +24,7 @@ import {
 
 const orderText = addressed("diff.order", "change");
 
-function order(): Order {
+function order(): SortOrder {
   const [column, way] = orderText.value.split(" ");
   return { column: column!, isRising: way === "rising" };
 }

@@ -2,12 +2,12 @@
 
 import type { Signal } from "@preact/signals";
 import type { DiffTable } from "../../../engine/diff/methods";
-import { useAnswer } from "../../answer";
 import { Choice, type Option } from "../../choice";
 import { isDark } from "../../colours";
 import { query } from "../../engine";
 import { Problem } from "../../problem";
 import { head, range, selection, threads } from "../../state";
+import { useAnswer } from "../../use-answer";
 import { changeClass, DiffFlame } from "./flame";
 import { changeColour, cost, difference, differenceText, growthOf, least, shown, sideText, unit, width } from "./state";
 import { DiffFunctions } from "./table";

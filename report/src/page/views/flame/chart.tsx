@@ -3,24 +3,24 @@
 import { batch } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Layout, LayoutRequest } from "../../../engine/flame/layout";
+import type { FlameLayout, LayoutRequest } from "../../../engine/flame/layout";
 import { Canvas } from "../../canvas";
-import { useFound } from "../../found";
 import { Problem } from "../../problem";
+import { useFound } from "../../search-results";
 import { select, selected } from "../../state";
 import { Tooltip } from "../../tooltip";
 import { isFunction } from "./boxes";
+import { Breadcrumbs } from "./breadcrumbs";
 import { drawFlame } from "./draw";
 import { onFlameKey } from "./keys";
 import { useLayout } from "./layouts";
 import { FlameMap } from "./map";
 import { FlamePointer } from "./pointer";
 import { Stage, type Zoom } from "./stage";
-import { FlameWay } from "./way";
 import { pathOf, spanOf } from "./window";
 
 /** The look and the texts of boxes. */
-export interface Skin<L extends Layout> {
+export interface Skin<L extends FlameLayout> {
   colour(layout: L, box: number): string;
   text(layout: L, box: number): string;
   /** The text at the right of a box with enough room. */
@@ -31,7 +31,7 @@ export interface Skin<L extends Layout> {
   isMarked?(layout: L, box: number): boolean;
 }
 
-interface Properties<L extends Layout> {
+interface Properties<L extends FlameLayout> {
   label: string;
   /** Changes when the tree changes. */
   treeKey: string;
@@ -43,18 +43,18 @@ interface Properties<L extends Layout> {
   empty: string;
 }
 
-interface Hover {
+interface HoveredBox {
   node: number;
   x: number;
   y: number;
 }
 
-export function FlameChart<L extends Layout>(properties: Properties<L>) {
+export function FlameChart<L extends FlameLayout>(properties: Properties<L>) {
   const { treeKey, zoom, isUpward, skin } = properties;
   const [, setDrawn] = useState(0);
   const stage = useMemo(() => new Stage(zoom, () => setDrawn((count) => count + 1)), [zoom]);
   stage.isUpward = isUpward;
-  const [hovered, setHovered] = useState<Hover | null>(null);
+  const [hovered, setHovered] = useState<HoveredBox | null>(null);
   const [focused, setFocused] = useState<number | null>(null);
   const [size, setSize] = useState({ width: 0, height: 0 });
   const request = { path: pathOf(zoom.path.value), span: spanOf(zoom.span.value), pixels: size.width };
@@ -93,7 +93,7 @@ export function FlameChart<L extends Layout>(properties: Properties<L>) {
     <div class="flame">
       {laid.error && <Problem what="The flame graph can't be drawn" why={laid.error} />}
       <div class="flame-head">
-        {layout && <FlameWay layout={layout} zoom={zoom} />}
+        {layout && <Breadcrumbs layout={layout} zoom={zoom} />}
         {layout && layout.whole > 0 && stage.isZoomed && (
           <FlameMap
             stage={stage}
@@ -157,7 +157,7 @@ export function FlameChart<L extends Layout>(properties: Properties<L>) {
   );
 }
 
-function boxOfNode(layout: Layout | undefined, node: number | null | undefined): number | null {
+function boxOfNode(layout: FlameLayout | undefined, node: number | null | undefined): number | null {
   if (!layout || node === null || node === undefined) return null;
   const box = layout.boxesColumns.node.indexOf(node);
   return box < 0 ? null : box;
@@ -165,8 +165,8 @@ function boxOfNode(layout: Layout | undefined, node: number | null | undefined):
 
 interface Handlers {
   open(box: number): void;
-  setHovered(hover: Hover | null): void;
-  layout: Layout | undefined;
+  setHovered(hover: HoveredBox | null): void;
+  layout: FlameLayout | undefined;
 }
 
 function pointerOf(stage: Stage, handlers: { current: Handlers }): FlamePointer {

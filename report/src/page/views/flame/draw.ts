@@ -1,13 +1,13 @@
 // Draws the visible boxes of a layout.
 
-import type { Layout } from "../../../engine/flame/layout";
+import type { FlameLayout } from "../../../engine/flame/layout";
 import { fitted, type Surface } from "../../canvas";
 import { isFunction, ROW, rowOf, wayTo } from "./boxes";
-import type { Span } from "./window";
+import type { Interval } from "./window";
 
-export interface Scene {
-  layout: Layout;
-  window: Span;
+export interface FlameScene {
+  layout: FlameLayout;
+  window: Interval;
   /** The scroll position, and the height of all rows. */
   top: number;
   sheet: number;
@@ -39,17 +39,17 @@ const LEAST_TEXT = 28;
 const LEAST_COST = 60;
 
 /** Returns the position of a row on the canvas. */
-export function rowTop(scene: Pick<Scene, "top" | "sheet" | "isUpward">, row: number): number {
+export function rowTop(scene: Pick<FlameScene, "top" | "sheet" | "isUpward">, row: number): number {
   return (scene.isUpward ? scene.sheet - (row + 1) * ROW : row * ROW) - scene.top;
 }
 
 /** Returns the row at a height of the canvas. */
-export function rowAt(scene: Pick<Scene, "top" | "sheet" | "isUpward">, y: number): number {
+export function rowAt(scene: Pick<FlameScene, "top" | "sheet" | "isUpward">, y: number): number {
   const inSheet = y + scene.top;
   return Math.floor((scene.isUpward ? scene.sheet - inSheet : inSheet) / ROW);
 }
 
-export function drawFlame(surface: Surface, scene: Scene): void {
+export function drawFlame(surface: Surface, scene: FlameScene): void {
   const { context, width, height } = surface;
   context.clearRect(0, 0, width, height);
   context.font = surface.colour("mono");
@@ -74,7 +74,7 @@ class Painter {
 
   constructor(
     private readonly surface: Surface,
-    private readonly scene: Scene,
+    private readonly scene: FlameScene,
   ) {
     this.text = surface.colour("text");
     this.many = surface.colour("line");

@@ -1,9 +1,9 @@
 // Requests layouts, one at a time: while one is computed, only the newest later request is kept.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Layout, LayoutRequest } from "../../../engine/flame/layout";
+import type { FlameLayout, LayoutRequest } from "../../../engine/flame/layout";
 
-export interface Laid<L extends Layout = Layout> {
+export interface Laid<L extends FlameLayout = FlameLayout> {
   layout: L | undefined;
   /** The key of the layout: the tree, and the parameters of the request. */
   treeKey: string;
@@ -18,7 +18,7 @@ interface PendingLayout<L> {
 }
 
 /** Returns the newest layout. Until there is a newer one, the previous one stays. */
-export function useLayout<L extends Layout>(
+export function useLayout<L extends FlameLayout>(
   treeKey: string,
   request: LayoutRequest,
   layOut: (request: LayoutRequest) => Promise<L>,

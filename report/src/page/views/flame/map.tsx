@@ -1,26 +1,26 @@
 // The whole flame graph in small, with a frame around the visible part. A click or a drag moves there.
 
 import { useRef } from "preact/hooks";
-import type { Layout, LayoutRequest } from "../../../engine/flame/layout";
+import type { FlameLayout, LayoutRequest } from "../../../engine/flame/layout";
 import { Canvas, type Surface } from "../../canvas";
 import { isFunction } from "./boxes";
 import { useLayout } from "./layouts";
 import type { Stage } from "./stage";
-import type { Span } from "./window";
+import type { Interval } from "./window";
 
 const PIXELS = 220;
 
-interface Properties<L extends Layout> {
+interface Properties<L extends FlameLayout> {
   stage: Stage;
   /** The visible part. */
-  window: Span;
+  window: Interval;
   treeKey: string;
   layOut(request: LayoutRequest): Promise<L>;
   colour(layout: L, box: number): string;
   isUpward: boolean;
 }
 
-export function FlameMap<L extends Layout>({ stage, window, treeKey, layOut, colour, isUpward }: Properties<L>) {
+export function FlameMap<L extends FlameLayout>({ stage, window, treeKey, layOut, colour, isUpward }: Properties<L>) {
   const { laid } = useLayout(treeKey, { path: [], span: [0, 1], pixels: PIXELS }, layOut);
   const isHeld = useRef(false);
   const { layout } = laid;
@@ -54,7 +54,7 @@ export function FlameMap<L extends Layout>({ stage, window, treeKey, layOut, col
   );
 }
 
-function draw<L extends Layout>(
+function draw<L extends FlameLayout>(
   { context, width, height, colour: themed }: Surface,
   layout: L,
   { window, isUpward, colour }: Pick<Properties<L>, "window" | "isUpward" | "colour">,

@@ -1,10 +1,10 @@
 // The visible part of a flame graph, and its animated moves.
 
 import { batch, type Signal } from "@preact/signals";
-import type { Layout } from "../../../engine/flame/layout";
+import type { FlameLayout } from "../../../engine/flame/layout";
 import { pathTo, ROW, wayTo } from "./boxes";
 import { rowAt, rowTop } from "./draw";
-import { between, moved, pathText, type Span, scaled, spanText, within } from "./window";
+import { between, type Interval, moved, pathText, scaled, spanText, within } from "./window";
 
 const ZOOM_MS = 150;
 /** The narrowest visible part, as a share of the whole width. */
@@ -17,9 +17,9 @@ export interface Zoom {
 }
 
 export class Stage {
-  layout: Layout | undefined;
+  layout: FlameLayout | undefined;
   treeKey = "";
-  window: Span = [0, 1];
+  window: Interval = [0, 1];
   isUpward = false;
   scroller: HTMLElement | null = null;
   private moving = 0;
@@ -47,7 +47,7 @@ export class Stage {
   }
 
   /** Shows a layout: moves there smoothly if it is the current request, for the same tree as before. */
-  take(layout: Layout, treeKey: string, isNewest: boolean): void {
+  take(layout: FlameLayout, treeKey: string, isNewest: boolean): void {
     const isSame = this.treeKey === treeKey && this.layout !== undefined;
     const isOther = this.layout !== undefined && pathText(this.layout.path) !== pathText(layout.path);
     this.layout = layout;
@@ -121,7 +121,7 @@ export class Stage {
   }
 
   /** Shows a part of the width at once; from then on the zoomed box is the nearest one that contains it. */
-  private look(requested: Span): void {
+  private look(requested: Interval): void {
     const { layout } = this;
     if (!layout || layout.whole <= 0) return;
     if (requested[1] - requested[0] < layout.whole * NARROWEST) return;
@@ -144,13 +144,13 @@ export class Stage {
     });
   }
 
-  private jump(window: Span): void {
+  private jump(window: Interval): void {
     cancelAnimationFrame(this.moving);
     this.window = window;
     this.redraw();
   }
 
-  private glide(to: Span): void {
+  private glide(to: Interval): void {
     const from = this.window;
     const far = Math.max(Math.abs(from[0] - to[0]), Math.abs(from[1] - to[1]));
     const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -1,6 +1,6 @@
 // The description of a box of the flame graph, for the pointer and for screen readers.
 
-import { ALL, type Layout, MANY } from "../../../engine/flame/layout";
+import { ALL, type FlameLayout, MANY } from "../../../engine/flame/layout";
 import type { MeasureName } from "../../../shared/format";
 import { functionName, placeOf } from "../../../shared/names";
 import { costText, countedText, countText, shareText } from "../../../shared/units";
@@ -11,7 +11,7 @@ export function share(part: number, whole: number): string {
   return whole > 0 ? shareText(part / whole) : "";
 }
 
-export function boxName(layout: Layout, box: number): string {
+export function boxName(layout: FlameLayout, box: number): string {
   const of = layout.boxesColumns.function[box]!;
   if (of === ALL) return "All";
   if (of === MANY) return `${countText(layout.boxesColumns.calls[box]!)} small boxes`;
@@ -19,7 +19,7 @@ export function boxName(layout: Layout, box: number): string {
   return times > 1 ? `${functionName(names(), of)} ×${times}` : functionName(names(), of);
 }
 
-export function FlameTip({ layout, box, measure }: { layout: Layout; box: number; measure: MeasureName }) {
+export function FlameTip({ layout, box, measure }: { layout: FlameLayout; box: number; measure: MeasureName }) {
   const { function: functions, total, self, calls, above, times } = layout.boxesColumns;
   const of = functions[box]!;
   const caller = above[box]!;
@@ -70,7 +70,7 @@ export function FlameTip({ layout, box, measure }: { layout: Layout; box: number
   );
 }
 
-export function describeBox(layout: Layout, box: number, measure: MeasureName): string {
+export function describeBox(layout: FlameLayout, box: number, measure: MeasureName): string {
   const { function: functions, total, self, calls } = layout.boxesColumns;
   const of = functions[box]!;
   const parts = [boxName(layout, box), `${costText(measure, total[box]!)} in total`];

@@ -1,16 +1,16 @@
 // The flame graph: call paths and their costs.
 
 import { batch } from "@preact/signals";
-import { ALL, type Layout } from "../../../engine/flame/layout";
+import { ALL, type FlameLayout } from "../../../engine/flame/layout";
 import type { FlameMode } from "../../../engine/flame/methods";
 import { functionName } from "../../../shared/names";
 import { costText, shareText } from "../../../shared/units";
 import { addressed } from "../../address";
-import { useAnswer } from "../../answer";
 import { Choice, type Option } from "../../choice";
 import { functionColours, isDark } from "../../colours";
 import { query } from "../../engine";
 import { head, measure, names, search, selected, selection, show } from "../../state";
+import { useAnswer } from "../../use-answer";
 import { FlameChart, type Skin } from "./chart";
 import { boxName, describeBox, FlameTip, share } from "./tip";
 import { pathText } from "./window";
@@ -34,7 +34,7 @@ export function FlameView() {
   const of = selection.value;
   const colours = functionColours(names(), isDark());
   const counted = of.measure;
-  const skin: Skin<Layout> = {
+  const skin: Skin<FlameLayout> = {
     colour: ({ boxesColumns }, box) => colours[boxesColumns.function[box]!] ?? "",
     text: boxName,
     cost: (layout, box) =>

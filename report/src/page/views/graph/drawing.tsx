@@ -2,7 +2,7 @@
 
 import { Fragment } from "preact";
 import type { CallGraph, GraphArrow, GraphBox } from "../../../engine/graph/methods";
-import { LINE_HEIGHT } from "../../../engine/graph/texts";
+import { LINE_HEIGHT } from "../../../engine/graph/text-size";
 import { KINDS } from "../../../shared/format";
 import { functionName, type Names } from "../../../shared/names";
 import { heatFill, heatLine } from "./heat";

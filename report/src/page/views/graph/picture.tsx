@@ -3,19 +3,19 @@
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { CallGraph } from "../../../engine/graph/methods";
 import { isDark } from "../../colours";
-import { useFound } from "../../found";
+import { useFound } from "../../search-results";
 import { names, select, selected } from "../../state";
 import { Tooltip } from "../../tooltip";
 import { type Camera, type CameraControl, fitting, showing, useCamera } from "./camera";
 import { GraphDrawing } from "./drawing";
+import { neighbour, stepOf } from "./keys";
 import { ArrowTip, BoxTip } from "./tips";
-import { neighbour, stepOf } from "./walk";
 
 /** Below this scale text is not readable; no graph is initially smaller. */
 const READABLE = 0.5;
 const ZOOM_STEP = 1.25;
 
-type Hovered = ({ box: number } | { arrow: number }) & { x: number; y: number };
+type HoveredShape = ({ box: number } | { arrow: number }) & { x: number; y: number };
 
 interface Properties {
   graph: CallGraph;
@@ -29,7 +29,7 @@ export function GraphPicture({ graph, subject, onFocus, onUnfocus }: Properties)
   const svg = useRef<SVGSVGElement>(null);
   const control = useCamera(svg);
   const { camera } = control;
-  const [hovered, setHovered] = useState<Hovered>();
+  const [hovered, setHovered] = useState<HoveredShape>();
   const [entered, setEntered] = useState<number>();
   useSteadyCamera(graph, subject, svg, control);
   const chosen = placeOf(graph, selected.value);

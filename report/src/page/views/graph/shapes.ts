@@ -1,9 +1,9 @@
 // The shapes of arrows.
 
-import type { Direction } from "../../../engine/graph/layout";
+import type { GraphDirection } from "../../../engine/graph/layout";
 
 /** Returns a smooth path through points, x and y in turn, that leaves and enters boxes in the direction of the graph. */
-export function arrowPath(points: number[], direction: Direction): string {
+export function arrowPath(points: number[], direction: GraphDirection): string {
   let path = `M${near(points[0]!)} ${near(points[1]!)}`;
   for (let at = 2; at < points.length; at += 2) {
     const [fromX, fromY, x, y] = [points[at - 2]!, points[at - 1]!, points[at]!, points[at + 1]!];
@@ -35,7 +35,7 @@ export function arrowHead(points: number[], [alongX, alongY]: [number, number], 
 }
 
 /** Returns the direction in which an arrow arrives. */
-export function arrival(points: number[], kind: Direction | "loop"): [number, number] {
+export function arrival(points: number[], kind: GraphDirection | "loop"): [number, number] {
   if (kind === "loop") return isBeside(points) ? [-1, 0] : [0, -1];
   if (kind === "right") return points.at(-2)! >= points.at(-4)! ? [1, 0] : [-1, 0];
   return points.at(-1)! >= points.at(-3)! ? [0, 1] : [0, -1];

@@ -1,15 +1,15 @@
 // The call graph: functions as boxes, calls as arrows.
 
-import type { Direction } from "../../../engine/graph/layout";
+import type { GraphDirection } from "../../../engine/graph/layout";
 import type { CallGraph } from "../../../engine/graph/methods";
 import { functionName } from "../../../shared/names";
 import { countText, shareText } from "../../../shared/units";
 import { addressed } from "../../address";
-import { useAnswer } from "../../answer";
 import { Choice } from "../../choice";
 import { query } from "../../engine";
 import { Problem } from "../../problem";
 import { names, selected, selection } from "../../state";
+import { useAnswer } from "../../use-answer";
 import { GraphPicture } from "./picture";
 
 /** In percent. */
@@ -28,7 +28,7 @@ function focus(): number | null {
   return focusText.value !== "" && of >= 0 && of < names().functions.name.length ? of : null;
 }
 
-function direction(): Direction {
+function direction(): GraphDirection {
   return directionText.value === "right" ? "right" : "down";
 }
 
@@ -93,7 +93,7 @@ function GraphBar({ graph, isPending }: { graph: CallGraph | undefined; isPendin
           leastText.value = percent;
         }}
       />
-      <Choice<Direction>
+      <Choice<GraphDirection>
         label="Direction"
         value={direction()}
         options={[

@@ -11,7 +11,7 @@ import { Tooltip } from "../../tooltip";
 import { type OtherCurve, otherCurves } from "./curves";
 import { Legend } from "./legend";
 import { nearestMark } from "./marks";
-import { type Marks, plot, showSeries } from "./plot";
+import { type CurveMarks, plot, showSeries } from "./plot";
 import {
   chooseFailure,
   chooseMoment,
@@ -26,7 +26,7 @@ import {
 /** The total of a device is visible if reserved memory reaches this share of it. */
 const NEAR_TOTAL = 0.6;
 
-interface Hover {
+interface HoveredTime {
   place: number;
   x: number;
   y: number;
@@ -42,11 +42,11 @@ interface Properties {
 export function MemoryChart({ of, pool, curve }: Properties) {
   const place = useRef<HTMLDivElement>(null);
   const made = useRef<uPlot | null>(null);
-  const [hovered, setHovered] = useState<Hover | null>(null);
+  const [hovered, setHovered] = useState<HoveredTime | null>(null);
   const [isZoomed, setZoomed] = useState(false);
   const times = of.moments?.times ?? [];
   const { at, other } = chosenMoments();
-  const marks = useRef<Marks>(NO_MARKS);
+  const marks = useRef<CurveMarks>(NO_MARKS);
   marks.current = marksOf(of, pool, at, other);
   const { time } = curve.curveColumns;
   const all: [number, number] = [time[0] ?? 0, time.at(-1) ?? 0];
@@ -134,9 +134,9 @@ export function MemoryChart({ of, pool, curve }: Properties) {
   );
 }
 
-const NO_MARKS: Marks = { peak: null, moments: [], chosen: [], failures: [], failure: null, total: null };
+const NO_MARKS: CurveMarks = { peak: null, moments: [], chosen: [], failures: [], failure: null, total: null };
 
-function marksOf(of: DeviceMemory, pool: number | null, at: number | null, other: number | null): Marks {
+function marksOf(of: DeviceMemory, pool: number | null, at: number | null, other: number | null): CurveMarks {
   const times = of.moments?.times ?? [];
   const { host } = of;
   const chosen = [at, other].filter((place) => place !== null).sort((a, b) => a - b);

@@ -1,7 +1,7 @@
 // The selected memory by call path, function or line, or as segments.
 
 import { batch } from "@preact/signals";
-import { ALL, type Layout } from "../../../engine/flame/layout";
+import { ALL, type FlameLayout } from "../../../engine/flame/layout";
 import type { MemoryQuestion } from "../../../engine/memory/methods";
 import type { DeviceMemory } from "../../../shared/format";
 import { bytesText } from "../../../shared/units";
@@ -75,7 +75,7 @@ export function MemoryContent({ of }: { of: DeviceMemory }) {
 
 function Icicle({ question, words }: { question: MemoryQuestion; words: string }) {
   const colours = functionColours(names(), isDark());
-  const skin: Skin<Layout> = {
+  const skin: Skin<FlameLayout> = {
     colour: ({ boxesColumns }, box) => colours[boxesColumns.function[box]!] ?? "",
     text: boxName,
     cost: ({ boxesColumns, total }, box) =>

@@ -2,11 +2,11 @@
 
 import type { MemoryQuestion } from "../../../engine/memory/methods";
 import { bytesText, countText } from "../../../shared/units";
-import { useAnswer } from "../../answer";
 import { query } from "../../engine";
-import { useFound } from "../../found";
 import { Problem } from "../../problem";
+import { useFound } from "../../search-results";
 import { names, select, selected } from "../../state";
+import { useAnswer } from "../../use-answer";
 import { FunctionName, PathText } from "../table/cells";
 import { Blocks, Bytes, Growth, linePlace } from "./cells";
 

@@ -3,10 +3,10 @@
 import type { DeviceMemory, SegmentState } from "../../../shared/format";
 import { fragmentation, poolWords } from "../../../shared/memory";
 import { bytesText, countText, exactShareText, timeText } from "../../../shared/units";
-import { useAnswer } from "../../answer";
 import { query } from "../../engine";
 import { Problem } from "../../problem";
 import { head } from "../../state";
+import { useAnswer } from "../../use-answer";
 import { Segments } from "./segments";
 
 const WORDS: Record<SegmentState["reason"], string> = {

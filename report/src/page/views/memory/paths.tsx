@@ -5,11 +5,11 @@ import type { MemoryQuestion } from "../../../engine/memory/methods";
 import type { MemoryOrder, PathRow, PathRows } from "../../../engine/memory/rows";
 import { bytesText, countText } from "../../../shared/units";
 import { addressed } from "../../address";
-import { useAnswer } from "../../answer";
 import { query } from "../../engine";
-import { useFound } from "../../found";
 import { Problem } from "../../problem";
+import { useFound } from "../../search-results";
 import { select, selected } from "../../state";
+import { useAnswer } from "../../use-answer";
 import { FunctionName, Place } from "../table/cells";
 import { Blocks, Bytes, Growth } from "./cells";
 

@@ -5,7 +5,7 @@ import type { CurveColumns } from "../../../engine/memory/curve";
 import { bytesText, timeText } from "../../../shared/units";
 
 /** The marks on the curve. */
-export interface Marks {
+export interface CurveMarks {
   peak: { time: number; bytes: number } | null;
   /** Times of all moments, and of the selected ones. */
   moments: number[];
@@ -18,7 +18,7 @@ export interface Marks {
 }
 
 export interface PlotEvents {
-  marks(): Marks;
+  marks(): CurveMarks;
   /** Called with the index under the pointer, or with `null`. */
   hover(place: number | null): void;
   zoomed(from: number, to: number): void;
@@ -110,7 +110,7 @@ export function showSeries(made: uPlot, series: number, isShown: boolean): void 
   if (made.series[series]!.show !== isShown) made.setSeries(series, { show: isShown });
 }
 
-function drawMarks(made: uPlot, marks: Marks): void {
+function drawMarks(made: uPlot, marks: CurveMarks): void {
   const { peak, moments, chosen } = marks;
   const { ctx, bbox } = made;
   const ratio = devicePixelRatio || 1;
@@ -155,7 +155,7 @@ function drawTotal(made: uPlot, total: number, ratio: number): void {
 }
 
 /** Draws the marks of failed requests. */
-function drawFailures(made: uPlot, { failures, failure }: Marks, ratio: number): void {
+function drawFailures(made: uPlot, { failures, failure }: CurveMarks, ratio: number): void {
   const { ctx, bbox } = made;
   ctx.strokeStyle = ctx.fillStyle = themed("more");
   let free = Number.NEGATIVE_INFINITY;

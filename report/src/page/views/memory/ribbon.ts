@@ -73,15 +73,15 @@ export function blockAt(columns: SegmentColumns, { pieces }: Ribbon, x: number, 
   return null;
 }
 
-export interface Box {
+export interface RibbonBox {
   left: number;
   top: number;
   width: number;
 }
 
 /** Returns the boxes of a range of bytes of a segment, one for each row; `pieces` are those of the segment. */
-export function boxesOf(pieces: Piece[], from: number, to: number): Box[] {
-  const boxes: Box[] = [];
+export function boxesOf(pieces: Piece[], from: number, to: number): RibbonBox[] {
+  const boxes: RibbonBox[] = [];
   for (let at = firstPiece(pieces, from); at < pieces.length && pieces[at]!.from < to; at++) {
     const piece = pieces[at]!;
     const [begin, end] = [Math.max(from, piece.from), Math.min(to, piece.to)];

@@ -7,7 +7,7 @@ import { poolWords } from "../../../shared/memory";
 import { bytesText } from "../../../shared/units";
 import { Canvas, type Surface } from "../../canvas";
 import { Tooltip } from "../../tooltip";
-import { type Box, blockAt, boxesOf, layOut, type Piece, type Ribbon, ROW } from "./ribbon";
+import { blockAt, boxesOf, layOut, type Piece, type Ribbon, type RibbonBox, ROW } from "./ribbon";
 import { StackList } from "./stack";
 
 const FEW_ROWS = 8;
@@ -147,14 +147,14 @@ function describeBlock(columns: SegmentColumns, block: number): string {
   return `Block ${block + 1} of ${size.length}: ${USES[use[block]!]}, ${bytesText(size[block]!)}${how}`;
 }
 
-function boxesOfBlock({ blocksColumns }: SegmentColumns, { pieces }: Ribbon, block: number): Box[] {
+function boxesOfBlock({ blocksColumns }: SegmentColumns, { pieces }: Ribbon, block: number): RibbonBox[] {
   const { segment, offset, size } = blocksColumns;
   const ofSegment = pieces.filter((piece) => piece.segment === segment[block]);
   return boxesOf(ofSegment, offset[block]!, offset[block]! + size[block]!);
 }
 
 /** Shows the outline of a block, on a layer above the picture, which need not be drawn again. */
-function Mark({ boxes, name }: { boxes: Box[]; name: string }) {
+function Mark({ boxes, name }: { boxes: RibbonBox[]; name: string }) {
   return (
     <>
       {boxes.map(({ left, top, width }) => (
@@ -214,12 +214,12 @@ function piecesBySegment(pieces: Piece[], segments: number): Piece[][] {
   return all;
 }
 
-function fillBoxes(context: CanvasRenderingContext2D, boxes: Box[]): void {
+function fillBoxes(context: CanvasRenderingContext2D, boxes: RibbonBox[]): void {
   for (const { left, top, width } of boxes) context.fillRect(left, top, width, ROW);
 }
 
 /** Draws a line after a block, if it can be distinguished from the next one. */
-function separate(context: CanvasRenderingContext2D, box: Box | undefined, colour: string): void {
+function separate(context: CanvasRenderingContext2D, box: RibbonBox | undefined, colour: string): void {
   if (!box || box.width < 2) return;
   context.fillStyle = colour;
   context.fillRect(box.left + box.width - 0.5, box.top, 0.5, ROW);

@@ -1,9 +1,9 @@
 // A stack of a host's allocator, as a list.
 
-import { useAnswer } from "../../answer";
 import { query } from "../../engine";
 import { Problem } from "../../problem";
 import { filter, names, select, selected } from "../../state";
+import { useAnswer } from "../../use-answer";
 import { FunctionName, PathText } from "../table/cells";
 import { linePlace } from "./cells";
 

@@ -3,11 +3,11 @@
 import type { DeviceMemory } from "../../../shared/format";
 import { poolWords } from "../../../shared/memory";
 import { bytesText } from "../../../shared/units";
-import { useAnswer } from "../../answer";
 import { Choice } from "../../choice";
 import { query } from "../../engine";
 import { Problem } from "../../problem";
 import { chooseDevice, head, poolText } from "../../state";
+import { useAnswer } from "../../use-answer";
 import { MemoryCards } from "./cards";
 import { MemoryChart } from "./chart";
 import { MemoryContent } from "./content";

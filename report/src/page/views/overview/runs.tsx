@@ -5,11 +5,11 @@ import type { RunInfo } from "../../../shared/format";
 import { functionName } from "../../../shared/names";
 import { countText, shareText, timeText } from "../../../shared/units";
 import { addressed } from "../../address";
-import { useAnswer } from "../../answer";
 import { Choice } from "../../choice";
 import { query } from "../../engine";
 import { Problem } from "../../problem";
 import { chooseRange, head, names, range } from "../../state";
+import { useAnswer } from "../../use-answer";
 import { FunctionLink } from "./link";
 
 const orderText = addressed("runs.order", "time");

@@ -3,11 +3,11 @@
 import type { Overview, Top } from "../../../engine/overview";
 import { costText, MEASURE_LABELS, shareText } from "../../../shared/units";
 import { addressWith } from "../../address";
-import { useAnswer } from "../../answer";
 import { query } from "../../engine";
-import { useFound } from "../../found";
 import { Problem } from "../../problem";
+import { useFound } from "../../search-results";
 import { head, measure, selection } from "../../state";
+import { useAnswer } from "../../use-answer";
 import { Divided } from "./division";
 import { Facts, MemoryFacts } from "./facts";
 import { FunctionLink } from "./link";

@@ -5,7 +5,7 @@ import type { FunctionCost } from "../../../engine/source";
 import type { FunctionIndex } from "../../../shared/format";
 import { functionName } from "../../../shared/names";
 import { costText, countText, shareText } from "../../../shared/units";
-import { useFound } from "../../found";
+import { useFound } from "../../search-results";
 import { measure, names, select, selected } from "../../state";
 import { Chip } from "../table/cells";
 

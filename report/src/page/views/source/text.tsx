@@ -6,8 +6,8 @@ import type { FunctionCost, SourceText } from "../../../engine/source";
 import type { FunctionIndex, StringIndex } from "../../../shared/format";
 import { functionName } from "../../../shared/names";
 import { costText, shareText } from "../../../shared/units";
-import { bringInSight, useRowsInSight } from "../../rows-in-sight";
 import { measure, names, select, selected } from "../../state";
+import { bringRowIntoView, useVisibleRows } from "../../visible-rows";
 import { Chip, PathText } from "../table/cells";
 import { hotLines, onHotKey } from "./hot";
 import { type LineCost, LineRow } from "./line";
@@ -67,13 +67,13 @@ function Lines({ source, path }: { source: SourceText; path: string }) {
   const hot = useMemo(() => hotLines(source.linesColumns, source.totals === "calls"), [source]);
   const functions = useMemo(() => functionsByLine(source.functions), [source]);
   const calls = useMemo(() => callsByLine(source), [source]);
-  const { from, to } = useRowsInSight(scroller, lines.length, ROW);
+  const { from, to } = useVisibleRows(scroller, lines.length, ROW);
   const of = selected.value;
   const ofLine = of === null ? 0 : names().functions.line[of]!;
 
   const goTo = (line: number) => {
     setCursor(line);
-    bringInSight(scroller.current!, line - 1, ROW, HEADER);
+    bringRowIntoView(scroller.current!, line - 1, ROW, HEADER);
   };
   useEffect(() => {
     const first = ofLine > 0 ? ofLine : (hot.byCost[0] ?? 0);

@@ -3,10 +3,10 @@
 import type { SourceFiles } from "../../../engine/source";
 import type { StringIndex } from "../../../shared/format";
 import { addressed } from "../../address";
-import { useAnswer } from "../../answer";
 import { query } from "../../engine";
 import { Problem } from "../../problem";
 import { names, select, selected, selection } from "../../state";
+import { useAnswer } from "../../use-answer";
 import { FileList } from "./files";
 import { FileText } from "./text";
 

@@ -5,7 +5,7 @@ import type { Names } from "../../../shared/names";
 import { costText, countedText } from "../../../shared/units";
 import { measure, names } from "../../state";
 import { Cost, callsText, FunctionName, Place } from "./cells";
-import type { GridColumn, Order } from "./grid";
+import type { GridColumn, SortOrder } from "./grid";
 
 /** Functions with their costs, by row. */
 export interface Costs {
@@ -90,7 +90,7 @@ export const placeColumn = (costs: Costs): GridColumn => ({
 });
 
 /** Returns the rows for which `takes` is true, sorted. Equal rows are in the order of their total, then of the function. */
-export function sortedRows(costs: Costs, order: Order, takes: (of: FunctionIndex) => boolean): Uint32Array {
+export function sortedRows(costs: Costs, order: SortOrder, takes: (of: FunctionIndex) => boolean): Uint32Array {
   const { function: functions, total } = costs;
   const rows: number[] = [];
   for (let row = 0; row < functions.length; row++) if (takes(functions[row]!)) rows.push(row);

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { bringInSight, useRowsInSight } from "../../rows-in-sight";
+import { bringRowIntoView, useVisibleRows } from "../../visible-rows";
 
 const ROW = 24;
 const HEADER = 28;
@@ -17,13 +17,13 @@ export interface GridColumn {
   cell(row: number): ComponentChildren;
 }
 
-export interface Order {
+export interface SortOrder {
   column: string;
   isRising: boolean;
 }
 
 /** Returns the order after a click on a header: numbers descend first, texts ascend. */
-export function orderedBy(order: Order, column: GridColumn): Order {
+export function orderedBy(order: SortOrder, column: GridColumn): SortOrder {
   if (order.column === column.name) return { ...order, isRising: !order.isRising };
   return { column: column.name, isRising: column.isText === true };
 }
@@ -33,7 +33,7 @@ interface Properties {
   columns: GridColumn[];
   /** The rows for `cell`, from top to bottom. */
   rows: Uint32Array;
-  order: Order;
+  order: SortOrder;
   sort(column: GridColumn): void;
   /** The selected row. */
   selected: number | null;
@@ -49,12 +49,12 @@ export function Grid(properties: Properties) {
   const selectedAt = selected === null ? -1 : rows.indexOf(selected);
   const [at, setAt] = useState(Math.max(0, selectedAt));
   const place = Math.min(at, rows.length - 1);
-  const { from, to } = useRowsInSight(scroller, rows.length, ROW);
+  const { from, to } = useVisibleRows(scroller, rows.length, ROW);
 
   const goTo = (next: number) => {
     const inside = Math.max(0, Math.min(rows.length - 1, next));
     setAt(inside);
-    bringInSight(scroller.current!, inside, ROW, HEADER);
+    bringRowIntoView(scroller.current!, inside, ROW, HEADER);
   };
   useEffect(() => {
     if (selectedAt >= 0) goTo(selectedAt);

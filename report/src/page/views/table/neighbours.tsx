@@ -5,14 +5,14 @@ import type { NeighbourColumns, Numbers } from "../../../engine/table";
 import type { FunctionIndex } from "../../../shared/format";
 import { functionName } from "../../../shared/names";
 import { costText, countedText, countText, shareText } from "../../../shared/units";
-import { useAnswer } from "../../answer";
 import { query } from "../../engine";
-import { useFound } from "../../found";
 import { Problem } from "../../problem";
+import { useFound } from "../../search-results";
 import { measure, names, select, selection } from "../../state";
+import { useAnswer } from "../../use-answer";
 import { Chip, callsText } from "./cells";
 import { columnsOf, hasCalls, sortedRows } from "./columns";
-import { Grid, type Order, orderedBy } from "./grid";
+import { Grid, orderedBy, type SortOrder } from "./grid";
 
 export function Neighbours({ of }: { of: FunctionIndex }) {
   const key = JSON.stringify([selection.value, of]);
@@ -94,7 +94,7 @@ interface SideProperties {
 }
 
 function Side({ title, about, empty, costs, all }: SideProperties) {
-  const [order, setOrder] = useState<Order>({ column: "total", isRising: false });
+  const [order, setOrder] = useState<SortOrder>({ column: "total", isRising: false });
   const found = useFound();
   const rows = useMemo(() => sortedRows(costs, order, () => true), [costs, order]);
   const columns = useMemo(() => columnsOf(costs, all, all), [costs, all, measure.value]);

@@ -4,22 +4,22 @@ import { useMemo } from "preact/hooks";
 import type { Table } from "../../../engine/table";
 import { costText, countText, shareText } from "../../../shared/units";
 import { addressed } from "../../address";
-import { useAnswer } from "../../answer";
 import { Choice } from "../../choice";
 import { query } from "../../engine";
-import { useFound } from "../../found";
 import { Problem } from "../../problem";
+import { useFound } from "../../search-results";
 import { measure, names, search, select, selected, selection } from "../../state";
+import { useAnswer } from "../../use-answer";
 import { columnsOf, placeColumn, sortedRows } from "./columns";
 import { CopyButton, tableText } from "./copy";
-import { Grid, type GridColumn, type Order, orderedBy } from "./grid";
+import { Grid, type GridColumn, orderedBy, type SortOrder } from "./grid";
 import { Neighbours } from "./neighbours";
 
 const orderText = addressed("table.order", "self");
 const foundText = addressed("table.found", "only");
 const panelText = addressed("table.panel", "open");
 
-function orderOf(text: string): Order {
+function orderOf(text: string): SortOrder {
   const [column, way] = text.split(" ");
   return { column: column!, isRising: way === "rising" };
 }

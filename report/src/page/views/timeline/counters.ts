@@ -2,9 +2,9 @@
 
 import type { Head } from "../../../shared/format";
 import { counterOf } from "./data";
-import { FONT, type Scene } from "./draw";
+import { FONT, type TimelineScene } from "./draw";
 import type { CounterPlace } from "./layout";
-import { counterText } from "./words";
+import { counterText } from "./track-text";
 
 /** Returns the step at a moment; -1 before the first. */
 export function stepAt(times: Float64Array, time: number): number {
@@ -18,7 +18,7 @@ export function stepAt(times: Float64Array, time: number): number {
   return low - 1;
 }
 
-export function drawCounter(scene: Scene, head: Head, place: CounterPlace, y: number): void {
+export function drawCounter(scene: TimelineScene, head: Head, place: CounterPlace, y: number): void {
   const { surface, left } = scene;
   const { context, width, colour } = surface;
   const info = head.timeline!.counters[place.counter]!;
@@ -42,7 +42,7 @@ export function drawCounter(scene: Scene, head: Head, place: CounterPlace, y: nu
 
 /** Draws one column for each pixel, with the maximum in it. */
 function fillSteps(
-  scene: Scene,
+  scene: TimelineScene,
   { time, value }: { time: Float64Array; value: Float64Array },
   y: number,
   high: number,

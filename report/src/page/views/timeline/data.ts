@@ -1,18 +1,18 @@
 // The engine's answers about tracks. Until a new answer arrives the previous one is drawn, so that nothing flickers.
 
 import { signal } from "@preact/signals";
-import type { CounterSteps, Sight } from "../../../engine/timeline/methods";
-import type { Window } from "../../../engine/timeline/sight";
+import type { CounterSteps, TrackContents } from "../../../engine/timeline/methods";
+import type { Window } from "../../../engine/timeline/visible-spans";
 import { query } from "../../engine";
-import type { Order } from "./look";
-import type { Span } from "./state";
+import type { DrawingOrder } from "./drawing-style";
+import type { TimeRange } from "./state";
 
 /** The known part of a track. */
 export interface Known {
-  sight: Sight;
+  contents: TrackContents;
   window: Window;
   /** Rows in the order of drawing, for the look with this key. */
-  order: Order | null;
+  order: DrawingOrder | null;
 }
 
 interface TrackRequest {
@@ -36,7 +36,7 @@ export function knownOf(track: number): Known | null {
  * and scales are powers of two, so that small steps need no new answer. There is one request at a time; after its answer only
  * the newest wanted window is requested.
  */
-export function want(track: number, { from, to }: Span, pixelNs: number, depthLimit: number, most: number): void {
+export function want(track: number, { from, to }: TimeRange, pixelNs: number, depthLimit: number, most: number): void {
   const request = tracks.get(track) ?? { known: null, inFlight: false, wanted: null };
   tracks.set(track, request);
   const scale = 2 ** Math.floor(Math.log2(pixelNs));
@@ -58,7 +58,7 @@ async function fetchNext(track: number, request: TrackRequest): Promise<void> {
     const window = request.wanted;
     request.wanted = null;
     try {
-      request.known = { sight: await query("timeline", track, window), window, order: null };
+      request.known = { contents: await query("timeline", track, window), window, order: null };
       problem.value = null;
     } catch (error) {
       problem.value = error instanceof Error ? error.message : String(error);

@@ -1,22 +1,22 @@
 // Draws the tracks of the timeline: rectangles, their names, marks.
 
-import { DENSE, type SightColumns } from "../../../engine/timeline/sight";
 import { FAILED, UNFINISHED } from "../../../engine/timeline/tiles";
+import { DENSE, type SpanColumns } from "../../../engine/timeline/visible-spans";
 import type { FunctionIndex } from "../../../shared/format";
 import { functionName } from "../../../shared/names";
 import { fitted, type Surface } from "../../canvas";
 import { type Known, knownOf } from "./data";
+import { type DrawingStyle, orderOf, paletteOf, STRENGTHS } from "./drawing-style";
 import type { TrackPlace } from "./layout";
-import { type Look, orderOf, paletteOf, STRENGTHS } from "./look";
-import type { Picked, Span } from "./state";
+import type { Picked, TimeRange } from "./state";
 
 export const FONT = '11px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
 
 /** The content of the picture, and its position. */
-export interface Scene {
+export interface TimelineScene {
   surface: Surface;
-  look: Look;
-  visible: Span;
+  style: DrawingStyle;
+  visible: TimeRange;
   /** The left edge of the time, and the top edge of the tracks. */
   left: number;
   top: number;
@@ -26,7 +26,7 @@ export interface Scene {
 }
 
 /** Draws a track with its top edge at `y` of the surface. */
-export function drawTrack(scene: Scene, place: TrackPlace, y: number): void {
+export function drawTrack(scene: TimelineScene, place: TrackPlace, y: number): void {
   const known = knownOf(place.track);
   if (!known) return;
   fillRows(scene, known, place, y);
@@ -36,23 +36,23 @@ export function drawTrack(scene: Scene, place: TrackPlace, y: number): void {
 }
 
 /** Returns the visible rows of a track: no others are drawn. */
-function depthsInSight({ surface, top }: Scene, place: TrackPlace, y: number): [number, number] {
+function visibleDepths({ surface, top }: TimelineScene, place: TrackPlace, y: number): [number, number] {
   const first = Math.max(0, Math.floor((top - y) / place.rowHeight));
   const last = Math.min(place.rows, Math.ceil((surface.height - y) / place.rowHeight));
   return [first, last];
 }
 
 /**
- * Fills rectangles, on whole pixels. Adjacent narrow ones with the same look are merged, which are most of them on a busy
+ * Fills rectangles, on whole pixels. Adjacent narrow ones with the same style are merged, which are most of them on a busy
  * track: this keeps a frame short.
  */
-function fillRows(scene: Scene, known: Known, place: TrackPlace, y: number): void {
-  const { look, visible, left, pixelNs } = scene;
+function fillRows(scene: TimelineScene, known: Known, place: TrackPlace, y: number): void {
+  const { style, visible, left, pixelNs } = scene;
   const { context, width } = scene.surface;
-  const { begin, extent, depth } = known.sight.sightColumns;
-  const { rows, starts } = orderOf(known, look);
-  const { colours } = paletteOf(look);
-  const [first, last] = depthsInSight(scene, place, y);
+  const { begin, extent, depth } = known.contents.spanColumns;
+  const { rows, starts } = orderOf(known, style);
+  const { colours } = paletteOf(style);
+  const [first, last] = visibleDepths(scene, place, y);
   const height = place.rowHeight - (place.isClosed ? 0 : 1);
   const until = visible.from + (width - left) * pixelNs;
   const runs = new Runs(Math.max(place.rows, 1), (of, from, to) =>
@@ -115,12 +115,12 @@ class Runs {
 
 const LEAST_NAME = 26;
 
-function writeNames(scene: Scene, known: Known, place: TrackPlace, y: number): void {
-  const { look, visible, left, pixelNs } = scene;
+function writeNames(scene: TimelineScene, known: Known, place: TrackPlace, y: number): void {
+  const { style, visible, left, pixelNs } = scene;
   const { context, width } = scene.surface;
-  const { begin, extent, depth, frame } = known.sight.sightColumns;
-  const { names } = look;
-  const [first, last] = depthsInSight(scene, place, y);
+  const { begin, extent, depth, frame } = known.contents.spanColumns;
+  const { names } = style;
+  const [first, last] = visibleDepths(scene, place, y);
   const least = LEAST_NAME * pixelNs;
   context.font = FONT;
   context.textBaseline = "middle";
@@ -139,11 +139,11 @@ function writeNames(scene: Scene, known: Known, place: TrackPlace, y: number): v
 }
 
 /** Edges: of failed spans, of spans without an end, of those of the selected function, and of the focus. */
-function markRows(scene: Scene, known: Known, place: TrackPlace, y: number): void {
-  const { selected, focus, look } = scene;
-  const columns = known.sight.sightColumns;
-  const { function: functionOf } = look.names.frames;
-  const [first, last] = depthsInSight(scene, place, y);
+function markRows(scene: TimelineScene, known: Known, place: TrackPlace, y: number): void {
+  const { selected, focus, style } = scene;
+  const columns = known.contents.spanColumns;
+  const { function: functionOf } = style.names.frames;
+  const [first, last] = visibleDepths(scene, place, y);
   const focused = focus?.track === place.track ? focus : null;
   for (let row = 0; row < columns.begin.length; row++) {
     const flags = columns.flags[row]! & (FAILED | UNFINISHED);
@@ -158,7 +158,7 @@ function markRows(scene: Scene, known: Known, place: TrackPlace, y: number): voi
   }
 }
 
-function isSame(columns: SightColumns, row: number, picked: Picked): boolean {
+function isSame(columns: SpanColumns, row: number, picked: Picked): boolean {
   return (
     columns.begin[row] === picked.begin && columns.depth[row] === picked.depth && columns.extent[row] === picked.extent
   );
@@ -171,7 +171,7 @@ interface Rectangle {
   height: number;
 }
 
-function rectangle(scene: Scene, columns: SightColumns, row: number, place: TrackPlace, y: number): Rectangle {
+function rectangle(scene: TimelineScene, columns: SpanColumns, row: number, place: TrackPlace, y: number): Rectangle {
   const { visible, left, pixelNs, surface } = scene;
   const from = left + (columns.begin[row]! - visible.from) / pixelNs;
   const to = from + columns.extent[row]! / pixelNs;
@@ -184,13 +184,13 @@ function rectangle(scene: Scene, columns: SightColumns, row: number, place: Trac
   };
 }
 
-interface Marks {
+interface RowMarks {
   flags: number;
   isSelected: boolean;
   hasFocus: boolean;
 }
 
-function markRow({ surface, left }: Scene, of: Rectangle, { flags, isSelected, hasFocus }: Marks): void {
+function markRow({ surface, left }: TimelineScene, of: Rectangle, { flags, isSelected, hasFocus }: RowMarks): void {
   const { context, width } = surface;
   if (of.x + of.width < left || of.x > width) return;
   if (flags & FAILED) {
@@ -219,9 +219,14 @@ function markRow({ surface, left }: Scene, of: Rectangle, { flags, isSelected, h
   } else context.strokeRect(of.x + 1, of.y + 1, of.width - 2, of.height - 2);
 }
 
-function markInstants({ surface, visible, left, pixelNs }: Scene, known: Known, place: TrackPlace, y: number): void {
+function markInstants(
+  { surface, visible, left, pixelNs }: TimelineScene,
+  known: Known,
+  place: TrackPlace,
+  y: number,
+): void {
   const { context, width } = surface;
-  const { time } = known.sight.instantsColumns;
+  const { time } = known.contents.instantsColumns;
   context.fillStyle = surface.colour("found");
   for (let row = 0; row < time.length; row++) {
     const x = left + (time[row]! - visible.from) / pixelNs;
@@ -238,7 +243,7 @@ function markInstants({ surface, visible, left, pixelNs }: Scene, known: Known, 
 export function pickAt(track: number, time: number, depth: number, slack: number): Picked | null {
   const known = knownOf(track);
   if (!known) return null;
-  const columns = known.sight.sightColumns;
+  const columns = known.contents.spanColumns;
   let best = -1;
   let bestAway = slack;
   for (let row = 0; row < columns.begin.length; row++) {
@@ -255,7 +260,7 @@ export function pickAt(track: number, time: number, depth: number, slack: number
   return best < 0 ? null : pickedAt(track, columns, best);
 }
 
-export function pickedAt(track: number, columns: SightColumns, row: number): Picked {
+export function pickedAt(track: number, columns: SpanColumns, row: number): Picked {
   return {
     track,
     begin: columns.begin[row]!,

@@ -4,9 +4,9 @@ import type { Head, ThreadIndex } from "../../../shared/format";
 import { countText, momentText, timeText } from "../../../shared/units";
 import type { Surface } from "../../canvas";
 import { ticksOf } from "./axis";
-import { FONT, type Scene } from "./draw";
+import { FONT, type TimelineScene } from "./draw";
 import { ABOVE, AXIS, OVERVIEW, type ProcessPlace, type TrackPlace } from "./layout";
-import { type Span, wholeTime } from "./state";
+import { type TimeRange, wholeTime } from "./state";
 
 /** Returns the scale of the strip, from its left to its right edge. */
 export function overviewScale(width: number, gutter: number): { left: number; pixelNs: number } {
@@ -15,7 +15,11 @@ export function overviewScale(width: number, gutter: number): { left: number; pi
 }
 
 /** Draws the whole time with its activity, and the visible part of it. */
-export function drawOverview({ surface, visible, left: gutter }: Scene, open: Float64Array | null, range: Span | null) {
+export function drawOverview(
+  { surface, visible, left: gutter }: TimelineScene,
+  open: Float64Array | null,
+  range: TimeRange | null,
+) {
   const { context, width, colour } = surface;
   const { left, pixelNs } = overviewScale(width, gutter);
   context.fillStyle = colour("sunken");
@@ -56,7 +60,7 @@ export function drawOverview({ surface, visible, left: gutter }: Scene, open: Fl
 }
 
 /** Times, with lines down through the tracks. */
-export function drawAxis({ surface, visible, left, pixelNs }: Scene): void {
+export function drawAxis({ surface, visible, left, pixelNs }: TimelineScene): void {
   const { context, width, height, colour } = surface;
   context.fillStyle = colour("raised");
   context.fillRect(0, OVERVIEW, width, AXIS);
@@ -82,7 +86,7 @@ export function drawAxis({ surface, visible, left, pixelNs }: Scene): void {
 }
 
 /** Draws the length of the window, at the left of the axis. */
-export function drawScale({ surface, visible, left }: Scene): void {
+export function drawScale({ surface, visible, left }: TimelineScene): void {
   if (left === 0) return;
   const { context, colour } = surface;
   context.fillStyle = colour("raised");

@@ -9,7 +9,7 @@ import type { TrackPlace } from "./layout";
 import { focusOn } from "./pointer";
 import { layoutNow, scrollInto, scrollTo, size } from "./scene";
 import {
-  bringIntoSight,
+  bringIntoView,
   fit,
   focus,
   hovered,
@@ -76,7 +76,7 @@ function deepestAt({ track, rows }: TrackPlace, moment: number): number {
 /** Moves the focus to the next or the previous rectangle of the same depth. */
 function moveAlong(by: 1 | -1): void {
   const at = focus.value;
-  const columns = at && knownOf(at.track)?.sight.sightColumns;
+  const columns = at && knownOf(at.track)?.contents.spanColumns;
   if (!at || !columns) {
     moveDepth(1);
     return;
@@ -96,7 +96,7 @@ function moveAlong(by: 1 | -1): void {
 export function moveTo(picked: Picked): void {
   focusOn(picked);
   const { from, to } = visible.value;
-  if (picked.begin >= to || picked.begin + picked.extent <= from) bringIntoSight(picked);
+  if (picked.begin >= to || picked.begin + picked.extent <= from) bringIntoView(picked);
   scrollInto(layoutNow(), picked);
 }
 
@@ -120,7 +120,7 @@ export async function findNext(direction: 1 | -1): Promise<void> {
   message.value = "Searching…";
   const found = await query("timelineNext", tracksShown(), of, cursor, direction);
   if (found) {
-    bringIntoSight(found);
+    bringIntoView(found);
     moveTo(pickedOf(found));
   } else message.value = direction > 0 ? "There is no later call." : "There is no earlier call.";
 }

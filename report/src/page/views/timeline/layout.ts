@@ -46,7 +46,7 @@ export interface TrackPlace {
 
 export type Placed = ProcessPlace | CounterPlace | TrackPlace;
 
-export interface Layout {
+export interface TimelineLayout {
   places: Placed[];
   height: number;
   /** The width of names on the left; 0 if they are above their tracks. */
@@ -59,7 +59,7 @@ export interface Layout {
  */
 export type Opened = ReadonlySet<string>;
 
-export function layoutOf(head: Head, threads: ThreadIndex[] | null, opened: Opened, width: number): Layout {
+export function layoutOf(head: Head, threads: ThreadIndex[] | null, opened: Opened, width: number): TimelineLayout {
   const info = head.timeline!;
   const tracks = [...info.tracks.keys()].filter((of) => threads === null || threads.includes(info.tracks[of]!.thread));
   const gutter = width < 700 ? 0 : 170;
@@ -102,6 +102,6 @@ function trackPlace(
 }
 
 /** Returns the item at a height. */
-export function placeAt(layout: Layout, y: number): Placed | undefined {
+export function placeAt(layout: TimelineLayout, y: number): Placed | undefined {
   return layout.places.find((place) => y >= place.top && y < place.top + place.height);
 }

@@ -3,16 +3,16 @@
 import { useEffect, useState } from "preact/hooks";
 import { placeOf, shortPath } from "../../../shared/names";
 import { momentText, timeText } from "../../../shared/units";
-import { useAnswer } from "../../answer";
 import { query } from "../../engine";
 import { filter, head, names, select } from "../../state";
+import { useAnswer } from "../../use-answer";
 import { threadName } from "./frame";
 import { fitFocus, moveTo, pickedOf, tracksShown } from "./keys";
-import { focus, type Span, visible } from "./state";
-import { endText, nameOf } from "./words";
+import { focus, type TimeRange, visible } from "./state";
+import { endText, nameOf } from "./track-text";
 
 /** Returns the window, once it has not moved for a moment. */
-function useSettled(): Span {
+function useSettled(): TimeRange {
   const now = visible.value;
   const [settled, setSettled] = useState(now);
   useEffect(() => {

@@ -17,20 +17,20 @@ import {
   message,
   type Picked,
   pan,
-  type Span,
   scroll,
   switchOpened,
+  type TimeRange,
   visible,
   wholeTime,
   zoom,
 } from "./state";
-import { sentenceOf } from "./words";
+import { sentenceOf } from "./track-text";
 
 /** The effect of a drag. */
 type Drag =
   | { kind: "pan" }
   | { kind: "range"; from: number }
-  | { kind: "window"; at: number; before: Span }
+  | { kind: "window"; at: number; before: TimeRange }
   | { kind: "edge"; edge: "from" | "to" }
   | { kind: "draw"; from: number };
 
@@ -70,7 +70,7 @@ function dragAt(x: number, y: number, isRange: boolean): Drag {
 }
 
 function follow(drag: Drag, x: number, dx: number, dy: number): void {
-  const span = (a: number, b: number): Span => ({ from: Math.min(a, b), to: Math.max(a, b) });
+  const span = (a: number, b: number): TimeRange => ({ from: Math.min(a, b), to: Math.max(a, b) });
   if (drag.kind === "pan") {
     pan(-dx * pixelNsNow(layoutNow().gutter));
     scrollTo(layoutNow(), scroll.value - dy);
@@ -127,7 +127,7 @@ function hitAt(x: number, y: number): Hovered | null {
 }
 
 function instantAt(track: number, time: number, slack: number): Hovered | null {
-  const instants = knownOf(track)?.sight.instantsColumns;
+  const instants = knownOf(track)?.contents.instantsColumns;
   const row = instants ? instants.time.findIndex((at) => Math.abs(at - time) < slack) : -1;
   if (!instants || row < 0) return null;
   return {

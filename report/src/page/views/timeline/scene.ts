@@ -7,16 +7,16 @@ import type { Surface } from "../../canvas";
 import { head, threads } from "../../state";
 import { drawCounter } from "./counters";
 import { activityOf, want } from "./data";
-import { drawTrack, FONT, type Scene } from "./draw";
+import { drawTrack, FONT, type TimelineScene } from "./draw";
+import type { DrawingStyle } from "./drawing-style";
 import { drawAxis, drawName, drawOverview, drawProcess, drawScale } from "./frame";
-import { ABOVE, type Layout, layoutOf, type Placed, type TrackPlace } from "./layout";
-import type { Look } from "./look";
-import { opened, type Picked, type Span, scroll, visible } from "./state";
+import { ABOVE, layoutOf, type Placed, type TimelineLayout, type TrackPlace } from "./layout";
+import { opened, type Picked, scroll, type TimeRange, visible } from "./state";
 
 /** The size of the picture. */
 export const size = { width: 0, height: 0 };
 
-export function layoutNow(): Layout {
+export function layoutNow(): TimelineLayout {
   return layoutOf(head(), threads.value, opened.value, size.width);
 }
 
@@ -25,12 +25,12 @@ export function pixelNsNow(gutter: number): number {
   return (to - from) / Math.max(size.width - gutter, 1);
 }
 
-export function scrollTo(layout: Layout, y: number): void {
+export function scrollTo(layout: TimelineLayout, y: number): void {
   scroll.value = Math.max(0, Math.min(y, layout.height - (size.height - ABOVE)));
 }
 
 /** Scrolls as little as possible to show a depth of a track. */
-export function scrollInto(layout: Layout, { track, depth }: Picked): void {
+export function scrollInto(layout: TimelineLayout, { track, depth }: Picked): void {
   const place = layout.places.find((of): of is TrackPlace => of.kind === "track" && of.track === track);
   if (!place) return;
   const top = place.rowsTop + Math.min(depth, place.rows - 1) * place.rowHeight;
@@ -40,11 +40,11 @@ export function scrollInto(layout: Layout, { track, depth }: Picked): void {
 }
 
 export interface Shown {
-  look: Look;
-  visible: Span;
+  style: DrawingStyle;
+  visible: TimeRange;
   scroll: number;
   range: [number, number] | null;
-  band: Span | null;
+  band: TimeRange | null;
   selected: FunctionIndex | null;
   focus: Picked | null;
 }
@@ -58,18 +58,18 @@ export function drawTimeline(surface: Surface, shown: Shown): void {
   const layout = layoutNow();
   const left = layout.gutter;
   const pixelNs = pixelNsNow(left);
-  const scene: Scene = { surface, left, top: ABOVE, pixelNs, ...shown };
+  const scene: TimelineScene = { surface, left, top: ABOVE, pixelNs, ...shown };
   const offset = ABOVE - Math.min(shown.scroll, Math.max(0, layout.height - (height - ABOVE)));
   context.fillStyle = colour("page");
   context.fillRect(0, 0, width, height);
   drawAxis(scene);
-  const inSight = layout.places.filter((of) => of.top + of.height + offset > ABOVE && of.top + offset < height);
+  const visiblePlaces = layout.places.filter((of) => of.top + of.height + offset > ABOVE && of.top + offset < height);
   context.save();
   context.beginPath();
   context.rect(0, ABOVE, width, height - ABOVE);
   context.clip();
   if (layout.places.length === 0) drawNothing(scene);
-  for (const place of inSight) drawPlace(scene, head(), place, offset);
+  for (const place of visiblePlaces) drawPlace(scene, head(), place, offset);
   shade(scene, shown);
   drawScrollBar(surface, layout, offset);
   context.restore();
@@ -79,12 +79,12 @@ export function drawTimeline(surface: Surface, shown: Shown): void {
   drawScale(scene);
   drawBand(scene, shown.band);
   batch(() => {
-    for (const place of inSight)
+    for (const place of visiblePlaces)
       if (place.kind === "track") want(place.track, shown.visible, pixelNs, place.rows, MOST);
   });
 }
 
-function drawNothing({ surface: { context, colour } }: Scene): void {
+function drawNothing({ surface: { context, colour } }: TimelineScene): void {
   context.font = FONT;
   context.textBaseline = "top";
   context.textAlign = "left";
@@ -92,7 +92,7 @@ function drawNothing({ surface: { context, colour } }: Scene): void {
   context.fillText("This thread has no events. Select another one above, or all threads.", 12, ABOVE + 14);
 }
 
-function drawPlace(scene: Scene, of: Head, place: Placed, offset: number): void {
+function drawPlace(scene: TimelineScene, of: Head, place: Placed, offset: number): void {
   const y = place.top + offset;
   const { context, width, height } = scene.surface;
   if (place.kind === "process") drawProcess(scene.surface, of, place, y);
@@ -109,7 +109,7 @@ function drawPlace(scene: Scene, of: Head, place: Placed, offset: number): void 
 }
 
 /** Dims the time outside the range. */
-function shade({ surface, visible: seen, left, pixelNs }: Scene, { range }: Shown): void {
+function shade({ surface, visible: seen, left, pixelNs }: TimelineScene, { range }: Shown): void {
   if (!range) return;
   const { context, width, height, colour } = surface;
   const from = Math.min(width, Math.max(left, left + (range[0] - seen.from) / pixelNs));
@@ -125,7 +125,7 @@ function shade({ surface, visible: seen, left, pixelNs }: Scene, { range }: Show
 }
 
 /** Draws the range while the user drags it, with its length. */
-function drawBand({ surface, visible: seen, left, pixelNs }: Scene, band: Span | null): void {
+function drawBand({ surface, visible: seen, left, pixelNs }: TimelineScene, band: TimeRange | null): void {
   if (!band) return;
   const { context, height, colour } = surface;
   const from = left + (band.from - seen.from) / pixelNs;
@@ -141,7 +141,7 @@ function drawBand({ surface, visible: seen, left, pixelNs }: Scene, band: Span |
   context.textAlign = "left";
 }
 
-function drawScrollBar({ context, width, height, colour }: Surface, layout: Layout, offset: number): void {
+function drawScrollBar({ context, width, height, colour }: Surface, layout: TimelineLayout, offset: number): void {
   const room = height - ABOVE;
   if (layout.height <= room) return;
   const long = Math.max(24, (room * room) / layout.height);

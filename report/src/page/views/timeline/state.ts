@@ -1,14 +1,10 @@
 // The state of the timeline: its window, its scroll position, and its focus.
 
 import { batch, computed, signal } from "@preact/signals";
+import type { TimeRange } from "../../../engine/timeline/visible-spans";
 import { addressed } from "../../address";
 import { head } from "../../state";
 import type { Opened } from "./layout";
-
-export interface Span {
-  from: number;
-  to: number;
-}
 
 /** A rectangle under the pointer, or with the focus. */
 export interface Picked {
@@ -26,28 +22,30 @@ export interface Picked {
   row: number;
 }
 
+export type { TimeRange } from "../../../engine/timeline/visible-spans";
+
 const windowText = addressed("timeline.window", "");
 const openedText = addressed("timeline.tracks", "");
 /** While it changes, the window is not written to the address: browsers limit the number of such changes. */
-const moving = signal<Span | null>(null);
+const moving = signal<TimeRange | null>(null);
 let written: ReturnType<typeof setTimeout> | undefined;
 
 /** The shortest window: nothing shorter can be distinguished. */
 const LEAST_NS = 50;
 
-export function wholeTime(): Span {
+export function wholeTime(): TimeRange {
   return { from: 0, to: Math.max(head().durationNs, LEAST_NS) };
 }
 
 /** The visible time. */
-export const visible = computed<Span>(() => {
+export const visible = computed<TimeRange>(() => {
   if (moving.value) return moving.value;
   const [from, to] = windowText.value.split("-").map(Number);
   return from !== undefined && to !== undefined && from < to ? inside(from, to) : wholeTime();
 });
 
 /** Returns a window of that length, moved into the recording. */
-function inside(from: number, to: number): Span {
+function inside(from: number, to: number): TimeRange {
   const all = wholeTime();
   const length = Math.min(Math.max(to - from, LEAST_NS), all.to);
   const begin = Math.min(Math.max(from, 0), all.to - length);
@@ -96,7 +94,7 @@ export function fit({ begin, extent }: { begin: number; extent: number }): void 
 }
 
 /** Moves the window to a span that is not visible, and enlarges it if the span is longer. */
-export function bringIntoSight({ begin, extent }: { begin: number; extent: number }): void {
+export function bringIntoView({ begin, extent }: { begin: number; extent: number }): void {
   const { from, to } = visible.value;
   const length = to - from;
   if (begin >= from && begin + extent <= to) return;
@@ -121,6 +119,6 @@ export type Hovered =
   | { kind: "instant"; track: number; time: number; frame: number; count: number }
   | { kind: "counter"; counter: number; time: number; value: number };
 /** The range while the user drags it. */
-export const band = signal<Span | null>(null);
+export const band = signal<TimeRange | null>(null);
 /** The announcement for screen readers. */
 export const message = signal("");

@@ -2,13 +2,13 @@
 
 import { functionName, placeOf } from "../../../shared/names";
 import { countText, momentText, timeText } from "../../../shared/units";
-import { useAnswer } from "../../answer";
 import { query } from "../../engine";
 import { head, names } from "../../state";
 import { Tooltip } from "../../tooltip";
+import { useAnswer } from "../../use-answer";
 import { threadName } from "./frame";
 import { type Hovered, hovered, type Picked } from "./state";
-import { counterText, denseText, endText, isDense, nameOf } from "./words";
+import { counterText, denseText, endText, isDense, nameOf } from "./track-text";
 
 export function TimelineTip() {
   const at = hovered.value;

@@ -6,13 +6,13 @@ import { functionName } from "../../../shared/names";
 import { countText } from "../../../shared/units";
 import { Canvas } from "../../canvas";
 import { isDark } from "../../colours";
-import { useFound } from "../../found";
 import { Problem } from "../../problem";
+import { useFound } from "../../search-results";
 import { filter, head, names, range, search, selected, threads } from "../../state";
 import { arrived, problem } from "./data";
+import type { DrawingStyle } from "./drawing-style";
 import { findNext, fitFocus, onTimelineKey, rangeOfWindow } from "./keys";
 import { LongestSpans } from "./longest";
-import type { Look } from "./look";
 import { pointerEvents } from "./pointer";
 import { drawTimeline } from "./scene";
 import { band, focus, hovered, lookAtAll, message, opened, scroll, visible, zoom } from "./state";
@@ -106,7 +106,7 @@ function hint(of: FunctionIndex | null, isHiding: boolean): string {
 let searches = 0;
 let lastFound: Uint8Array | null = null;
 
-function useLook(): Look {
+function useDrawingStyle(): DrawingStyle {
   const found = useFound();
   if (found !== lastFound) {
     lastFound = found;
@@ -118,9 +118,9 @@ function useLook(): Look {
 }
 
 function TimelineCanvas() {
-  const look = useLook();
+  const style = useDrawingStyle();
   const shown = {
-    look,
+    style,
     visible: visible.value,
     scroll: scroll.value,
     range: range.value,

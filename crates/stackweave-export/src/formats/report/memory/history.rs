@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use stackweave_core::EventKind;
 use stackweave_heap::Scale;
-use stackweave_profile::memory::{MemoryHeader, MemoryMode};
+use stackweave_profile::memory::{MemoryHeader, RecordedMode};
 use stackweave_recording::events::{Decoder, Event, Region};
 use stackweave_recording::{ProcessRecording, TimedEvent};
 
@@ -111,7 +111,7 @@ pub(super) fn read(source: &Source<'_>, devices: &mut BTreeMap<i64, LiveHistory>
         let decoder = Decoder::of(process.dictionary());
         let header = MemoryHeader::of(process.start());
         let mut host = HostReader::new(source, index, &decoder);
-        let has_history = decoder.has_memory() && header.is_none_or(|header| header.mode != MemoryMode::Aggregate);
+        let has_history = decoder.has_memory() && header.is_none_or(|header| header.mode != RecordedMode::Aggregate);
         if !has_history && host.is_none() {
             continue;
         }
@@ -122,7 +122,7 @@ pub(super) fn read(source: &Source<'_>, devices: &mut BTreeMap<i64, LiveHistory>
         }
         let began = source.began(process);
         let until = source.options().part.range.as_ref().map(|range| 0..range.end.saturating_sub(began));
-        let mut reader = ProcessReader { source, index, process, began, selected: HashMap::new() };
+        let mut reader = LiveHistoryReader { source, index, process, began, selected: HashMap::new() };
         process.visit_in_time_order(until, &mut |_| {}, &mut |timed| {
             let event = decoder.decode(&timed.event);
             let at = (timed.thread, u64::try_from(timed.time_ns).unwrap_or(0));
@@ -146,7 +146,7 @@ pub(super) fn read(source: &Source<'_>, devices: &mut BTreeMap<i64, LiveHistory>
     Ok(pass)
 }
 
-struct ProcessReader<'s, 'a> {
+struct LiveHistoryReader<'s, 'a> {
     source: &'s Source<'a>,
     /// The index of the process.
     index: usize,
@@ -156,7 +156,7 @@ struct ProcessReader<'s, 'a> {
     selected: HashMap<u32, bool>,
 }
 
-impl ProcessReader<'_, '_> {
+impl LiveHistoryReader<'_, '_> {
     fn event(&mut self, timed: &TimedEvent<'_>, event: &Event<'_>, devices: &mut BTreeMap<i64, LiveHistory>) {
         let device = match event {
             Event::Allocate(memory) | Event::Free(memory) => match memory.region {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde_json::{Value, json};
-use stackweave_profile::memory::{DeviceHistory, DevicePoint, DeviceReader, OutOfMemory, lifetime, pool_name};
+use stackweave_profile::memory::{DeviceHistory, DevicePoint, DeviceReader, FailedRequest, lifetime, pool_name};
 use stackweave_recording::ProcessRecording;
 use stackweave_recording::events::{Decoder, Event};
 
@@ -99,10 +99,10 @@ impl HostDevice {
     }
 
     /// Returns the failed requests in the order of time, with their times and the indexes of their processes.
-    fn failures(&self) -> Vec<(u64, usize, &OutOfMemory)> {
+    fn failures(&self) -> Vec<(u64, usize, &FailedRequest)> {
         let mut all = Vec::new();
         for ProcessDevice { process, lifetime, history } in &self.processes {
-            let time = |failure: &OutOfMemory| failure.time_ns.saturating_add(lifetime.start);
+            let time = |failure: &FailedRequest| failure.time_ns.saturating_add(lifetime.start);
             all.extend(history.out_of_memory.iter().map(|failure| (time(failure), *process, failure)));
         }
         all.sort_by_key(|(time, ..)| *time);

@@ -2,13 +2,13 @@
 //!
 //! The tests compare the moments with the ledger.
 
-use stackweave_heap::{Cut, Kept, LiveBlock, LiveHeap, Part, Restored, Scale, Weight};
+use stackweave_heap::{Cut, Kept, LiveBlock, LiveHeap, MappingPart, Restored, Scale, Weight};
 
 use super::rows::{LiveInterval, Rows};
 
 /// How a block or mapping was allocated.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Origin {
+pub(super) struct AllocationOrigin {
     stack: u32,
     /// The index of the first moment at which it is live.
     first: u8,
@@ -29,16 +29,22 @@ pub(super) struct EventContext<'r> {
 
 impl EventContext<'_> {
     /// Returns the origin of memory that is allocated by this event.
-    pub(super) const fn origin(&self, stack: u32, is_selected: bool) -> Origin {
-        Origin { stack, first: self.passed, first_as_block: self.passed, is_selected }
+    pub(super) const fn origin(&self, stack: u32, is_selected: bool) -> AllocationOrigin {
+        AllocationOrigin { stack, first: self.passed, first_as_block: self.passed, is_selected }
     }
 
-    fn weight(&self, part: &Part<Origin>) -> Weight {
+    fn weight(&self, part: &MappingPart<AllocationOrigin>) -> Weight {
         self.scale.weight_of_part(part.whole, part.size())
     }
 
     /// Changes the rows of selected memory that was freed after `end` moments: for its bytes, and for its blocks.
-    fn change(&mut self, origin: Origin, end: u8, weight: Weight, change: fn(&mut Rows, LiveInterval, Weight)) {
+    fn change(
+        &mut self,
+        origin: AllocationOrigin,
+        end: u8,
+        weight: Weight,
+        change: fn(&mut Rows, LiveInterval, Weight),
+    ) {
         if !origin.is_selected {
             return;
         }
@@ -52,17 +58,17 @@ impl EventContext<'_> {
     }
 
     /// Adds the rows of memory that is freed.
-    fn add(&mut self, origin: Origin, weight: Weight) {
+    fn add(&mut self, origin: AllocationOrigin, weight: Weight) {
         self.change(origin, self.passed, weight, Rows::add);
     }
 
     /// Removes the rows of memory whose free, after `end` moments, had failed.
-    fn undo(&mut self, origin: Origin, end: u8, weight: Weight) {
+    fn undo(&mut self, origin: AllocationOrigin, end: u8, weight: Weight) {
         self.change(origin, end, weight, Rows::undo);
     }
 
     /// Returns what a freed part counts for: it was a block if nothing is left of it.
-    fn weight_of_freed(&self, cut: &Cut<Origin>) -> Weight {
+    fn weight_of_freed(&self, cut: &Cut<AllocationOrigin>) -> Weight {
         let weight = self.weight(&cut.gone);
         if cut.is_whole() { weight } else { Weight { blocks: 0, ..weight } }
     }
@@ -72,7 +78,7 @@ impl EventContext<'_> {
 #[derive(Debug, Default)]
 pub(super) struct MemoryAtMoments {
     /// The note about a free is the number of moments before it.
-    live: LiveHeap<Origin, u8>,
+    live: LiveHeap<AllocationOrigin, u8>,
     /// The sum of the weights of all bytes.
     bytes: u64,
 }
@@ -83,7 +89,13 @@ impl MemoryAtMoments {
         self.bytes
     }
 
-    pub(super) fn allocate(&mut self, address: u64, size: u64, origin: Origin, context: &mut EventContext<'_>) {
+    pub(super) fn allocate(
+        &mut self,
+        address: u64,
+        size: u64,
+        origin: AllocationOrigin,
+        context: &mut EventContext<'_>,
+    ) {
         // A block for which there is no memory is not live.
         let Ok(replaced) = self.live.allocate(address, size, origin) else { return };
         if let Some(block) = replaced {
@@ -98,7 +110,7 @@ impl MemoryAtMoments {
         }
     }
 
-    pub(super) fn map(&mut self, address: u64, size: u64, origin: Origin, context: &mut EventContext<'_>) {
+    pub(super) fn map(&mut self, address: u64, size: u64, origin: AllocationOrigin, context: &mut EventContext<'_>) {
         let (replaced, part) = self.live.map(address, size, origin);
         for cut in &replaced {
             self.cut(cut, context);
@@ -140,13 +152,13 @@ impl MemoryAtMoments {
         self.bytes = self.bytes.saturating_sub(weight.bytes);
     }
 
-    fn remove(&mut self, block: &LiveBlock<Origin>, context: &mut EventContext<'_>) {
+    fn remove(&mut self, block: &LiveBlock<AllocationOrigin>, context: &mut EventContext<'_>) {
         let weight = context.scale.weight(block.size);
         context.add(block.value, weight);
         self.lose(weight);
     }
 
-    fn cut(&mut self, cut: &Cut<Origin>, context: &mut EventContext<'_>) {
+    fn cut(&mut self, cut: &Cut<AllocationOrigin>, context: &mut EventContext<'_>) {
         context.add(cut.gone.value, context.weight_of_freed(cut));
         self.lose(context.weight(&cut.before));
         cut.left.iter().flatten().for_each(|part| self.gain(context.weight(part)));
@@ -158,7 +170,7 @@ impl MemoryAtMoments {
         }
     }
 
-    fn restore(&mut self, restored: &Restored<Origin>, context: &EventContext<'_>) {
+    fn restore(&mut self, restored: &Restored<AllocationOrigin>, context: &EventContext<'_>) {
         let Restored { joined, now } = restored;
         joined.iter().flatten().for_each(|part| self.lose(context.weight(part)));
         self.gain(context.weight(now));
@@ -181,7 +193,7 @@ impl MemoryAtMoments {
     /// Changes the indexes of moments to these.
     pub(super) fn renumber(&mut self, indexes: &[u8]) {
         let renumber = |index: &mut u8| *index = indexes.get(usize::from(*index)).copied().unwrap_or(*index);
-        let renumber_origin = |origin: &mut Origin| {
+        let renumber_origin = |origin: &mut AllocationOrigin| {
             renumber(&mut origin.first);
             renumber(&mut origin.first_as_block);
         };

@@ -7,7 +7,7 @@ const MAX_POINTS: usize = 4_000;
 
 /// A curve. Points can be added in any order.
 #[derive(Debug)]
-pub(super) struct Counter {
+pub(super) struct CounterPoints {
     part_ns: u64,
     points: Vec<CounterPoint>,
     /// By the number of the interval, once there are too many points: first, lowest, highest, last.
@@ -16,7 +16,7 @@ pub(super) struct Counter {
 
 type CounterPoint = (u64, f64);
 
-impl Counter {
+impl CounterPoints {
     /// Creates the curve for a recording of this length.
     pub(super) fn new(duration_ns: u64) -> Self {
         let part_ns = duration_ns / (MAX_POINTS as u64 / 4) + 1;
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn few_points_are_kept_in_the_order_of_time() {
-        let mut counter = Counter::new(100);
+        let mut counter = CounterPoints::new(100);
         for (time, value) in [(5, 1.0), (2, 2.0), (9, f64::NAN), (7, 3.0)] {
             counter.add(time, value);
         }
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn the_highest_and_lowest_of_many_points_are_kept() {
-        let mut counter = Counter::new(1_000_000);
+        let mut counter = CounterPoints::new(1_000_000);
         (0..1_000_000).for_each(|time| counter.add(time, if time == 777_777 { 9.0 } else { 1.0 }));
         counter.add(123_456, -9.0);
         let points = counter.into_points();

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use stackweave_recording::TimedEvent;
 use stackweave_recording::events::Event;
 
-use self::counters::Counter;
+use self::counters::CounterPoints;
 use self::levels::Levels;
 use self::samples::{Intervals, SampledStack};
 use self::spans::TimelineSpan;
@@ -32,7 +32,7 @@ use super::frames::RecordedFrames;
 use super::head::Threads;
 use super::names::Names;
 use crate::activity::{
-    AllKinds, Details, EventContent, NamedProcess, Span, SpanEnd, ThreadEvent, Visit, all_kinds, visit_thread,
+    AllKinds, Details, EventContent, NamedProcess, Span, SpanEnding, ThreadEvent, Visit, all_kinds, visit_thread,
 };
 use crate::error::ExportError;
 use crate::source::Source;
@@ -51,7 +51,7 @@ pub(super) struct Timeline<'t, 'n> {
     /// The last look-up.
     last: Option<((usize, u32), Option<usize>)>,
     /// By process and frame.
-    counters: BTreeMap<(usize, u32), Counter>,
+    counters: BTreeMap<(usize, u32), CounterPoints>,
 }
 
 /// A thread with its timeline so far.
@@ -185,7 +185,7 @@ impl<'t, 'n> Timeline<'t, 'n> {
                 Ok(())
             }
             EventContent::Counter { frame, value } => {
-                let new = || Counter::new(self.duration);
+                let new = || CounterPoints::new(self.duration);
                 self.counters.entry((event.process, *frame)).or_insert_with(new).add(event.time, *value);
                 Ok(())
             }
@@ -242,9 +242,9 @@ impl<'t, 'n> Timeline<'t, 'n> {
     }
 }
 
-fn flags(span: &Span, ending: SpanEnd) -> u8 {
+fn flags(span: &Span, ending: SpanEnding) -> u8 {
     [
-        (ending == SpanEnd::Unfinished, TimelineSpan::HAS_NO_END),
+        (ending == SpanEnding::Unfinished, TimelineSpan::HAS_NO_END),
         (span.has_failed(), TimelineSpan::HAS_FAILED),
         (!span.is_call, TimelineSpan::WAS_OPEN),
     ]

@@ -9,9 +9,9 @@ const MAX_WINDOW: usize = 1024;
 
 /// The last addresses that each thread allocated. Before them is the index of its next address.
 #[derive(Debug)]
-pub(crate) struct Recent(ByThread<u64>);
+pub(crate) struct RecentBlocks(ByThread<u64>);
 
-impl Recent {
+impl RecentBlocks {
     /// Creates a window in which a block is temporary if its thread has allocated at most `temporary` others when it is
     /// freed.
     pub(crate) fn new(temporary: u32) -> Self {
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn the_last_blocks_of_each_thread_are_recent() {
-        let mut recent = Recent::new(2);
+        let mut recent = RecentBlocks::new(2);
         for address in [16, 32, 48, 64] {
             recent.allocated(3, address);
         }
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn threads_with_large_numbers_need_no_more_memory() {
-        let mut recent = Recent::new(1);
+        let mut recent = RecentBlocks::new(1);
         recent.allocated(u32::MAX, 16);
         assert!(recent.is_recent(u32::MAX - 1, 16) && recent.bytes_used() < 1 << 10);
     }

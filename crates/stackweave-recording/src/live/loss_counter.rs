@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A counter with the times of the first and last event. A thread adds, the writer takes.
 #[derive(Debug)]
-pub(super) struct Tally {
+pub(super) struct LossCounter {
     count: AtomicU64,
     first: AtomicU64,
     last: AtomicU64,
@@ -20,7 +20,7 @@ pub(super) struct CountedEvents {
     pub(super) last_ticks: u64,
 }
 
-impl Tally {
+impl LossCounter {
     pub(super) const fn new() -> Self {
         Self { count: AtomicU64::new(0), first: AtomicU64::new(u64::MAX), last: AtomicU64::new(0) }
     }
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn it_counts_with_times_and_is_reset() {
-        let tally = Tally::new();
+        let tally = LossCounter::new();
         assert_eq!(tally.take(), None);
         for ticks in [7, 5, 9] {
             tally.add(ticks);

@@ -36,7 +36,7 @@ impl DistinctFrames {
 /// Most stacks of a batch share most callers with the stack before. So the walk outward compares each frame with the
 /// last stack, and copies the rest where they meet.
 #[derive(Debug, Default)]
-pub(crate) struct Batch {
+pub(crate) struct StackBatch {
     frames: DistinctFrames,
     /// The frames of all stacks, one stack after another, each innermost first.
     steps: Vec<Step>,
@@ -52,7 +52,7 @@ struct Step {
     index: u32,
 }
 
-impl Batch {
+impl StackBatch {
     pub(crate) fn of(table: &StackTable, ids: &[StackId]) -> Self {
         let mut batch = Self::default();
         let mut last = 0..0;
@@ -89,7 +89,7 @@ impl Batch {
         self.frames.as_slice()
     }
 
-    /// Returns the stacks, with the `fragments` of [`Batch::frames`]. Equal ids share their stack.
+    /// Returns the stacks, with the `fragments` of [`StackBatch::frames`]. Equal ids share their stack.
     pub(crate) fn write(&self, ids: &[StackId], fragments: &[Fragment]) -> Vec<Fragment> {
         let mut written: WordMap<StackId, Fragment> = WordMap::default();
         let mut outward = Vec::new();
@@ -119,7 +119,7 @@ mod tests {
     }
 
     /// Names a frame by its letter; `b` has another function inlined into it.
-    fn fragments(batch: &Batch) -> Vec<Fragment> {
+    fn fragments(batch: &StackBatch) -> Vec<Fragment> {
         let named = |name: &str| Arc::new(Frame::named(FrameKind::Native, name.into()));
         let fragment = |frame: &RawFrame| match frame.to_bits() {
             98 => [named("i"), named("b")].into(),
@@ -137,7 +137,7 @@ mod tests {
         let names = ["dcba", "cba", "xcba", "", "dcba", "aaa", "aa", "aaaaa", "zdcba", "dcb", "a"];
         let stacks = StackTable::new();
         let ids = names.map(|names| intern(&stacks, names));
-        let batch = Batch::of(&stacks, &ids);
+        let batch = StackBatch::of(&stacks, &ids);
         assert_eq!(batch.frames(), [b'd', b'c', b'b', b'a', b'x', b'z'].map(frame));
         let written = batch.write(&ids, &fragments(&batch));
         let expected = names.map(|names| names.replace('b', "ib"));
@@ -149,7 +149,7 @@ mod tests {
     fn an_unknown_id_has_no_frames() {
         let stacks = StackTable::new();
         let ids = [StackId::EMPTY, StackId::new(77).unwrap()];
-        let batch = Batch::of(&stacks, &ids);
+        let batch = StackBatch::of(&stacks, &ids);
         assert!(batch.frames().is_empty());
         assert!(batch.write(&ids, &[]).iter().all(|stack| stack.is_empty()));
     }

@@ -8,9 +8,9 @@ from .._native import StackweaveError
 from .._recorders.combined import CombinedRecorder
 from .._recorders.recorder import FORGOTTEN
 from .._sizes import duration_text, size_text
-from .ending import losses, next_steps, others, recorded_in
-from .memory_ending import too_small, totals_of, used
-from .trace_ending import calls_text, left_out
+from .memory_summary import too_small, totals_of, used
+from .summary_lines import losses, next_steps, others, recorded_in
+from .trace_summary import calls_text, left_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

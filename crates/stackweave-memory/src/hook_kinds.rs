@@ -4,13 +4,13 @@ use stackweave_recording::Recorder;
 use stackweave_recording::events::Allocator;
 use stackweave_recording::live::FixedKind;
 
+use crate::event_kinds::MemoryKinds;
 use crate::host_event::HostEventKind;
-use crate::kinds::MemoryKinds;
-use crate::options::Mode;
+use crate::options::MemoryMode;
 
 /// The kinds of events that hooks record.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct HotKinds {
+pub(crate) struct HookKinds {
     pub(crate) of_allocators: [FixedKind<3>; Allocator::ALL.len()],
     pub(crate) free: FixedKind<1>,
     pub(crate) free_at: FixedKind<2>,
@@ -27,9 +27,9 @@ pub(crate) struct HotKinds {
     pub(crate) block_state: FixedKind<8>,
 }
 
-impl HotKinds {
+impl HookKinds {
     /// Declares them in the recording. `None` if it has too many kinds already.
-    pub(crate) fn register(recorder: &Recorder, mode: Mode) -> Option<Self> {
+    pub(crate) fn register(recorder: &Recorder, mode: MemoryMode) -> Option<Self> {
         let all = MemoryKinds::register(recorder, mode)?;
         let mut of_allocators = [all.of(Allocator::Malloc).fixed()?; Allocator::ALL.len()];
         for (kind, allocator) in of_allocators.iter_mut().zip(Allocator::ALL) {

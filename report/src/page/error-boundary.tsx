@@ -3,7 +3,7 @@
 import { Component, type ComponentChildren } from "preact";
 import { Problem } from "./problem";
 
-export class Guarded extends Component<{ children: ComponentChildren }, { why: string | null }> {
+export class ErrorBoundary extends Component<{ children: ComponentChildren }, { why: string | null }> {
   override state = { why: null };
 
   override componentDidCatch(error: unknown): void {

@@ -146,9 +146,9 @@ mod tests {
 
     /// Memory of another process, byte by byte.
     #[derive(Default)]
-    struct Bytes(BTreeMap<u64, u8>);
+    struct ByteMemory(BTreeMap<u64, u8>);
 
-    impl Bytes {
+    impl ByteMemory {
         fn with(mut self, address: u64, bytes: &[u8]) -> Self {
             self.0.extend((address..).zip(bytes.iter().copied()));
             self
@@ -160,7 +160,7 @@ mod tests {
         }
     }
 
-    impl ReadMemory for Bytes {
+    impl ReadMemory for ByteMemory {
         fn word(&mut self, address: u64) -> Option<u64> {
             self.code(address).map(u64::from_le_bytes)
         }
@@ -180,14 +180,14 @@ mod tests {
 
     /// Returns a frame of `FUNCTION` that the instruction before `RETURN` has called, with that return address on
     /// top of its stack.
-    fn called() -> Bytes {
+    fn called() -> ByteMemory {
         let distance = i32::try_from(FUNCTION.cast_signed() - RETURN.cast_signed()).unwrap().to_le_bytes();
         let [a, b, c, d] = distance;
-        Bytes::default().with(RETURN - 7, &[0x90, 0x90, 0xe8, a, b, c, d]).with_words(STACK, &[RETURN])
+        ByteMemory::default().with(RETURN - 7, &[0x90, 0x90, 0xe8, a, b, c, d]).with_words(STACK, &[RETURN])
     }
 
     fn step_from(
-        mut memory: Bytes,
+        mut memory: ByteMemory,
         end_of_entry: Option<u64>,
         address: CodeAddress,
     ) -> Result<(u64, u64, bool), StopReason> {
@@ -227,10 +227,10 @@ mod tests {
         let trampoline = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
         let mut context = [0; 23];
         (context[20], context[21]) = (0x9000, 0x3333);
-        let memory = Bytes::default().with(FUNCTION, &trampoline).with_words(STACK, &context);
+        let memory = ByteMemory::default().with(FUNCTION, &trampoline).with_words(STACK, &context);
         let address = CodeAddress::return_address(FUNCTION);
         assert_eq!(step_from(memory, None, address), Ok((0x3333, 0x9000, true)));
-        let cut = Bytes::default().with(FUNCTION, &trampoline).with_words(STACK, &context[..20]);
+        let cut = ByteMemory::default().with(FUNCTION, &trampoline).with_words(STACK, &context[..20]);
         assert_eq!(step_from(cut, None, address), Err(StopReason::BadMemory));
     }
 }

@@ -5,12 +5,12 @@
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::api::Api;
+use super::api::HookApi;
 use super::live_frame::field;
 use crate::interpreter::Interpreter;
-use crate::public_api::Object;
+use crate::public_api::ObjectPointer;
 use crate::source::PythonSource;
-use crate::text::{Text, text};
+use crate::text::{StrText, text};
 use crate::unavailable::Unavailable;
 
 pub(super) const OBJECT_TYPE: usize = 8;
@@ -85,7 +85,7 @@ impl PythonSource {
     /// [`CallObserver::enter_native`](super::CallObserver::enter_native), during that call.
     pub unsafe fn native_name(&self, callable: u64) -> Option<String> {
         let interpreter = self.interpreter()?;
-        let api = Api::find(interpreter).ok()?;
+        let api = HookApi::find(interpreter).ok()?;
         // SAFETY: passed on to the caller. The C fields of an object live as long as the object.
         unsafe {
             let kind: u64 = field(callable, OBJECT_TYPE);
@@ -107,7 +107,7 @@ impl PythonSource {
 ///
 /// # Safety
 /// The GIL is held, and the function is alive.
-unsafe fn owner_of(interpreter: &Interpreter, api: &Api, function: u64, definition: u64) -> Option<String> {
+unsafe fn owner_of(interpreter: &Interpreter, api: &HookApi, function: u64, definition: u64) -> Option<String> {
     // SAFETY: passed on to the caller; a function keeps alive what it is bound to, and that its type.
     unsafe {
         let bound: u64 = field(function, FUNCTION_SELF);
@@ -126,7 +126,7 @@ unsafe fn owner_of(interpreter: &Interpreter, api: &Api, function: u64, definiti
         if module == 0 || field::<u64>(module, OBJECT_TYPE) != text_type {
             return None;
         }
-        text(&interpreter.layout.text, module).map(Text::decode)
+        text(&interpreter.layout.text, module).map(StrText::decode)
     }
 }
 
@@ -134,14 +134,14 @@ unsafe fn owner_of(interpreter: &Interpreter, api: &Api, function: u64, definiti
 ///
 /// # Safety
 /// The GIL is held, and `kind` is a live type.
-unsafe fn defining_type(api: &Api, kind: u64, definition: u64) -> Option<String> {
+unsafe fn defining_type(api: &HookApi, kind: u64, definition: u64) -> Option<String> {
     // SAFETY: passed on to the caller; a type keeps alive the tuple of its bases, and that the bases.
     unsafe {
         let order: u64 = field(kind, TYPE_ORDER);
         if order == 0 {
             return None;
         }
-        let mut types = api.items(order as usize as Object).map(|object| object as u64);
+        let mut types = api.items(order as usize as ObjectPointer).map(|object| object as u64);
         types.find(|kind| has_method(*kind, definition)).and_then(|kind| type_name(kind))
     }
 }

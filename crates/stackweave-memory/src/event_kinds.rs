@@ -4,7 +4,7 @@ use stackweave_recording::events::{self, Allocator};
 use stackweave_recording::{KindNumber, Recorder};
 
 use crate::host_event::HostEventKind;
-use crate::options::Mode;
+use crate::options::MemoryMode;
 
 /// The kinds of a memory recorder, as numbers of its recording.
 #[derive(Clone, Copy, Debug)]
@@ -27,9 +27,9 @@ pub struct MemoryKinds {
 impl MemoryKinds {
     /// Declares them in the recording. If only sums are recorded, the events that they sum up are not written to the
     /// file. `None` if the recording has too many kinds already.
-    pub fn register(recorder: &Recorder, mode: Mode) -> Option<Self> {
+    pub fn register(recorder: &Recorder, mode: MemoryMode) -> Option<Self> {
         let event = |kind| {
-            if mode == Mode::Aggregate { recorder.register_observer_only(kind) } else { recorder.register(kind) }
+            if mode == MemoryMode::Aggregate { recorder.register_observer_only(kind) } else { recorder.register(kind) }
         };
         let free = event(events::FREE)?;
         let mut allocators = [free; Allocator::ALL.len()];

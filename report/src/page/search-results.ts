@@ -4,7 +4,7 @@ import { effect, signal } from "@preact/signals";
 import { query } from "./engine";
 import { report, search } from "./state";
 
-interface Found {
+interface SearchResults {
   /** The text of the search. */
   text: string;
   functions: number;
@@ -12,7 +12,7 @@ interface Found {
   found: Uint8Array;
 }
 
-const newest = signal<Found | null>(null);
+const newest = signal<SearchResults | null>(null);
 
 effect(() => {
   const text = search.value.trim();

@@ -2,13 +2,13 @@
 
 import { batch } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { Layout } from "../../../engine/flame/layout";
+import type { FlameLayout } from "../../../engine/flame/layout";
 import { functionName } from "../../../shared/names";
 import { names } from "../../state";
 import type { Zoom } from "./stage";
 import { pathText } from "./window";
 
-export function FlameWay({ layout, zoom }: { layout: Layout; zoom: Zoom }) {
+export function Breadcrumbs({ layout, zoom }: { layout: FlameLayout; zoom: Zoom }) {
   const { path } = layout;
   const isPart = zoom.span.value !== "";
   const go = (length: number) =>
@@ -22,7 +22,7 @@ export function FlameWay({ layout, zoom }: { layout: Layout; zoom: Zoom }) {
     element.current!.scrollLeft = element.current!.scrollWidth;
   }, [pathText(path)]);
   return (
-    <nav ref={element} class="flame-way" aria-label="Zoomed to">
+    <nav ref={element} class="flame-breadcrumbs" aria-label="Zoomed to">
       <button type="button" aria-current={path.length === 0} title="Show everything (0)" onClick={() => go(0)}>
         All
       </button>

@@ -5,15 +5,15 @@ use std::sync::atomic::Ordering;
 
 use stackweave_cpython::calls::StackFrame;
 
-use crate::engine::Engine;
+use crate::engine::CallEngine;
 use crate::kinds::CollectedEvents;
-use crate::session::Session;
+use crate::session::TraceSession;
 use crate::sink::Sink;
 use crate::spans::WalkedStack;
-use crate::thread_stack::{EventWriter, ThreadStack};
+use crate::thread_stack::{EventWriter, TracedStack};
 use crate::traced_threads::{self, TracedThread};
 
-impl Session {
+impl TraceSession {
     /// Ends all open calls on all threads, `for_good` or until the trace resumes. Threads without events are recorded
     /// with their current stacks.
     ///
@@ -83,9 +83,9 @@ impl Session {
     }
 
     fn record_silent_thread(&self, tid: u32, frames: &[StackFrame], now: u64) {
-        let (stack, known_path) = (ThreadStack::new(), Cell::new((0, 0)));
+        let (stack, known_path) = (TracedStack::new(), Cell::new((0, 0)));
         let collected = CollectedEvents::new(&self.kinds, now);
-        let engine = Engine {
+        let engine = CallEngine {
             stack: &stack,
             writer: EventWriter { sink: &collected, rules: &self.rules },
             codes: &self.codes,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .._recorders.recorder import FORGOTTEN
 from .._recorders.trace import TraceRecorder
 from .._sizes import count_text, duration_text, size_text
-from .ending import losses, next_steps, others, recorded_in
+from .summary_lines import losses, next_steps, others, recorded_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

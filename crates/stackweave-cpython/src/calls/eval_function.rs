@@ -8,10 +8,10 @@ use core::mem;
 use core::sync::atomic::Ordering;
 
 use super::eval_hook::{IS_RECORDING, RECURSION_LIMIT, run, step_aside};
-use super::evaluated::EvaluatedFrame;
+use super::evaluated_frame::EvaluatedFrame;
 use super::live_frame::{LiveFrame, field};
 use super::{CallFrame, CallObserver, Entering, Leaving, stack_guard};
-use crate::public_api::Object;
+use crate::public_api::ObjectPointer;
 
 /// `recursion_depth` and `recursion_headroom` of a thread state of 3.10.
 const DEPTH_3_10: usize = 32;
@@ -34,7 +34,11 @@ const MAKES_GENERATOR: u32 = 0x20 | 0x80 | 0x200;
 
 /// # Safety
 /// The interpreter calls it.
-pub(super) unsafe extern "C-unwind" fn evaluate_3_10<O: CallObserver>(state: u64, frame: u64, throw: c_int) -> Object {
+pub(super) unsafe extern "C-unwind" fn evaluate_3_10<O: CallObserver>(
+    state: u64,
+    frame: u64,
+    throw: c_int,
+) -> ObjectPointer {
     // SAFETY: the frame is alive until this returns, and linked to its caller; this is a mechanism, on the frame's
     // thread.
     unsafe {
@@ -59,7 +63,11 @@ pub(super) unsafe extern "C-unwind" fn evaluate_3_10<O: CallObserver>(state: u64
 
 /// # Safety
 /// The interpreter calls it.
-pub(super) unsafe extern "C-unwind" fn evaluate_3_11<O: CallObserver>(state: u64, frame: u64, throw: c_int) -> Object {
+pub(super) unsafe extern "C-unwind" fn evaluate_3_11<O: CallObserver>(
+    state: u64,
+    frame: u64,
+    throw: c_int,
+) -> ObjectPointer {
     // SAFETY: the frame is alive when this is called. That of a generator is alive when it returns; of others only the
     // address is used then. This is a mechanism, on the thread of the frame.
     unsafe {
@@ -100,7 +108,7 @@ unsafe fn is_recording(state: u64) -> bool {
 }
 
 #[inline(always)]
-fn leaving(result: Object, is_suspended: bool) -> Leaving {
+fn leaving(result: ObjectPointer, is_suspended: bool) -> Leaving {
     if result.is_null() {
         Leaving::Raise
     } else if is_suspended {

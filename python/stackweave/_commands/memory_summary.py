@@ -9,7 +9,7 @@ from .._reading.memory_views import MemoryTotals
 from .._recorders.memory import MemoryRecorder
 from .._recorders.recorder import FORGOTTEN
 from .._sizes import count_text, duration_text, size_text
-from .ending import losses, next_steps, others, recorded_in
+from .summary_lines import losses, next_steps, others, recorded_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

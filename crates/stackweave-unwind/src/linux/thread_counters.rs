@@ -4,11 +4,11 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use stackweave_core::StopReason;
 
-use crate::stats::Stats;
+use crate::stats::UnwindStats;
 
 /// The counters of one thread. Only that thread writes them, so adding is a load and a store.
 #[derive(Debug)]
-pub(crate) struct Counters {
+pub(crate) struct UnwindCounters {
     pub(crate) frames: AtomicU64,
     pub(crate) misses: AtomicU64,
     pub(crate) unsupported: AtomicU64,
@@ -22,9 +22,9 @@ pub(crate) fn add(counter: &AtomicU64, amount: u64) {
     counter.store(counter.load(Ordering::Relaxed) + amount, Ordering::Relaxed);
 }
 
-impl Counters {
+impl UnwindCounters {
     /// Adds this thread's counters to `total`.
-    pub(crate) fn add_to(&self, total: &mut Stats) {
+    pub(crate) fn add_to(&self, total: &mut UnwindStats) {
         let misses = self.misses.load(Ordering::Relaxed);
         total.hits += self.frames.load(Ordering::Relaxed).saturating_sub(misses);
         total.misses += misses;

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 /// The limits of a trace; times are in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Limits {
+pub(crate) struct TraceLimits {
     /// Shorter calls are not recorded.
     pub(crate) min_duration: u64,
     /// Deeper calls are not recorded.
@@ -13,7 +13,7 @@ pub(crate) struct Limits {
     pub(crate) max_events: u64,
 }
 
-impl Limits {
+impl TraceLimits {
     /// No limits.
     #[cfg(test)]
     pub(crate) const NONE: Self = Self { min_duration: 0, max_depth: usize::MAX, max_events: u64::MAX };
@@ -21,8 +21,8 @@ impl Limits {
 
 /// The limits, and the counts of events that they affect. Guarded by the GIL.
 #[derive(Debug)]
-pub(crate) struct Rules {
-    pub(crate) limits: Limits,
+pub(crate) struct CountedLimits {
+    pub(crate) limits: TraceLimits,
     /// Events that were recorded, if `max_events` is set.
     pub(crate) events: Cell<u64>,
     /// The number of times that the shadow stack of a thread differed from the real one.
@@ -37,8 +37,8 @@ pub(crate) struct Rules {
     pub(crate) dropped: Cell<u64>,
 }
 
-impl Rules {
-    pub(crate) const fn new(limits: Limits) -> Self {
+impl CountedLimits {
+    pub(crate) const fn new(limits: TraceLimits) -> Self {
         Self {
             limits,
             events: Cell::new(0),

@@ -70,7 +70,7 @@ mod tests {
 
     use stackweave_core::{NoNames, RawFrame};
     use stackweave_profile::{AggregateOptions, aggregate};
-    use stackweave_recording::{Options, Recorder, Recording};
+    use stackweave_recording::{Recorder, RecorderOptions, Recording};
     use stackweave_store::{StackTable, label};
     use stackweave_testkit::folder::Folder;
     use stackweave_testkit::random::Random;
@@ -83,7 +83,7 @@ mod tests {
     fn profile(seed: u64, with_negative: bool) -> Result<Profile, Box<dyn core::error::Error>> {
         let (folder, mut random) = (Folder::new(), Random::new(seed));
         let path = folder.file("out.swv");
-        let recorder = Recorder::start(Options::new(&path), &STACKS, Arc::new(NoNames))?;
+        let recorder = Recorder::start(RecorderOptions::new(&path), &STACKS, Arc::new(NoNames))?;
         for _ in 0..300 {
             let name = |random: &mut Random| label(&format!("f{}", random.below(4)), "a.py", 1);
             let stack: Vec<RawFrame> = (0..=random.below(6)).filter_map(|_| name(&mut random)).collect();

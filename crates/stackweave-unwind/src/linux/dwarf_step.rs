@@ -10,18 +10,18 @@ use gimli::{
 use stackweave_core::StopReason;
 
 use crate::platform::arch::{Registers, dwarf, is_user_address};
-use crate::platform::cfi::Section;
+use crate::platform::cfi::TableSection;
 use crate::platform::stepping::{ReadMemory, Stepped};
 
 /// The reason why a general step failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub(crate) enum StepFailure {
     /// The row needs a register that is unknown: a walk with all registers may know it.
     MissingRegister,
     Stop(StopReason),
 }
 
-impl From<gimli::Error> for Failure {
+impl From<gimli::Error> for StepFailure {
     fn from(_: gimli::Error) -> Self {
         Self::Stop(StopReason::UnsupportedRule)
     }
@@ -50,12 +50,12 @@ const MAX_OPERATIONS: u32 = 256;
 /// address to look up.
 #[inline(never)]
 pub(crate) fn step(
-    section: &Section<'_>,
+    section: &TableSection<'_>,
     entry: usize,
     pc: u64,
     registers: &Registers,
     memory: &mut impl ReadMemory,
-) -> Result<Stepped, Failure> {
+) -> Result<Stepped, StepFailure> {
     let eh_frame = EhFrame::new(section.bytes, LittleEndian);
     let bases = BaseAddresses::default().set_eh_frame(section.address);
     let fde = eh_frame.fde_from_offset(&bases, EhFrameOffset(entry), EhFrame::cie_from_offset)?;
@@ -83,16 +83,16 @@ struct CfiFrame<'a, 'm, M> {
 }
 
 impl<M: ReadMemory> CfiFrame<'_, '_, M> {
-    fn register(&self, register: Register) -> Result<u64, Failure> {
-        self.registers.get(usize::from(register.0)).ok_or(Failure::MissingRegister)
+    fn register(&self, register: Register) -> Result<u64, StepFailure> {
+        self.registers.get(usize::from(register.0)).ok_or(StepFailure::MissingRegister)
     }
 
-    fn read(&mut self, address: u64) -> Result<u64, Failure> {
-        self.memory.word(address).ok_or(Failure::Stop(StopReason::BadMemory))
+    fn read(&mut self, address: u64) -> Result<u64, StepFailure> {
+        self.memory.word(address).ok_or(StepFailure::Stop(StopReason::BadMemory))
     }
 
     /// Applies the row's rules to every register.
-    fn callers(&mut self, row: &UnwindTableRow<usize, OnStack>, cfa: u64) -> Result<Registers, Failure> {
+    fn callers(&mut self, row: &UnwindTableRow<usize, OnStack>, cfa: u64) -> Result<Registers, StepFailure> {
         let mut callers = Registers::default();
         for (number, current) in self.registers.values.iter().enumerate() {
             if dwarf::CALLEE_SAVED >> number & 1 != 0 && self.registers.known >> number & 1 != 0 {
@@ -113,14 +113,14 @@ impl<M: ReadMemory> CfiFrame<'_, '_, M> {
             }
         }
         match callers.get(dwarf::RETURN_ADDRESS as usize) {
-            None | Some(0) => Err(Failure::Stop(StopReason::EndOfStack)),
+            None | Some(0) => Err(StepFailure::Stop(StopReason::EndOfStack)),
             Some(address) if is_user_address(address) => Ok(callers),
-            Some(_) => Err(Failure::Stop(StopReason::BadMemory)),
+            Some(_) => Err(StepFailure::Stop(StopReason::BadMemory)),
         }
     }
 
     /// Returns a register's value in the caller; `None` if it is unknown there.
-    fn apply(&mut self, rule: &RegisterRule<usize>, number: usize, cfa: u64) -> Result<Option<u64>, Failure> {
+    fn apply(&mut self, rule: &RegisterRule<usize>, number: usize, cfa: u64) -> Result<Option<u64>, StepFailure> {
         let at = |offset: &i64| cfa.wrapping_add(offset.cast_unsigned());
         Ok(match rule {
             RegisterRule::Undefined => None,
@@ -134,11 +134,11 @@ impl<M: ReadMemory> CfiFrame<'_, '_, M> {
             }
             RegisterRule::ValExpression(expression) => Some(self.evaluate(expression, Some(cfa))?),
             RegisterRule::Constant(value) => Some(*value),
-            RegisterRule::Architectural => return Err(Failure::Stop(StopReason::UnsupportedRule)),
+            RegisterRule::Architectural => return Err(StepFailure::Stop(StopReason::UnsupportedRule)),
         })
     }
 
-    fn evaluate(&mut self, expression: &UnwindExpression<usize>, initial: Option<u64>) -> Result<u64, Failure> {
+    fn evaluate(&mut self, expression: &UnwindExpression<usize>, initial: Option<u64>) -> Result<u64, StepFailure> {
         let bytecode = expression.get(&self.entries)?.0;
         let mut evaluation = Evaluation::<_, OnStack>::new_in(bytecode, self.encoding);
         evaluation.set_max_iterations(MAX_OPERATIONS);
@@ -157,12 +157,12 @@ impl<M: ReadMemory> CfiFrame<'_, '_, M> {
                     let value = self.register(register)?;
                     evaluation.resume_with_register(Value::Generic(value))?
                 }
-                _ => return Err(Failure::Stop(StopReason::UnsupportedRule)),
+                _ => return Err(StepFailure::Stop(StopReason::UnsupportedRule)),
             };
         }
         match evaluation.as_result() {
             [gimli::Piece { location: gimli::Location::Address { address }, .. }] => Ok(*address),
-            _ => Err(Failure::Stop(StopReason::UnsupportedRule)),
+            _ => Err(StepFailure::Stop(StopReason::UnsupportedRule)),
         }
     }
 }

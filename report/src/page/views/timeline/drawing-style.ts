@@ -1,8 +1,8 @@
-// The look of rectangles: a colour by function, dimmed by a filter or a search. Rectangles with the same look are drawn together.
+// The style of rectangles: a colour by function, dimmed by a filter or a search. Rectangles with the same style are drawn together.
 
 import { visibleByOrigin, visibleFunctions } from "../../../engine/filter";
-import type { SightColumns } from "../../../engine/timeline/sight";
-import { DENSE } from "../../../engine/timeline/sight";
+import type { SpanColumns } from "../../../engine/timeline/visible-spans";
+import { DENSE } from "../../../engine/timeline/visible-spans";
 import type { Names } from "../../../shared/names";
 import type { Filter } from "../../../shared/selection";
 import { functionColours } from "../../colours";
@@ -12,7 +12,7 @@ import type { Known } from "./data";
 export const STRENGTHS = [0.18, 0.5, 0.7, 0.85, 1] as const;
 const SPAN = STRENGTHS.length - 1;
 
-export interface Look {
+export interface DrawingStyle {
   names: Names;
   filter: Filter;
   /** By function, if there is a search. */
@@ -30,7 +30,7 @@ export interface Palette {
 
 const palettes = new WeakMap<Names, Map<boolean, Palette>>();
 
-export function paletteOf({ names, isDark }: Look): Palette {
+export function paletteOf({ names, isDark }: DrawingStyle): Palette {
   const known = palettes.get(names) ?? new Map<boolean, Palette>();
   palettes.set(names, known);
   let palette = known.get(isDark);
@@ -48,20 +48,20 @@ export function paletteOf({ names, isDark }: Look): Palette {
 }
 
 /** Rows by group: those of group g are `rows` from `starts[g]` to `starts[g + 1]`; g is strength * colours + colour. */
-export interface Order {
+export interface DrawingOrder {
   key: string;
   rows: Uint32Array;
   starts: Uint32Array;
 }
 
-export function orderOf(known: Known, look: Look): Order {
-  if (known.order?.key === look.key) return known.order;
-  const palette = paletteOf(look);
-  const columns = known.sight.sightColumns;
+export function orderOf(known: Known, style: DrawingStyle): DrawingOrder {
+  if (known.order?.key === style.key) return known.order;
+  const palette = paletteOf(style);
+  const columns = known.contents.spanColumns;
   const count = columns.begin.length;
   const group = new Uint16Array(count);
-  const isLeftOut = leftOut(columns, look);
-  const { function: functionOf } = look.names.frames;
+  const isLeftOut = leftOut(columns, style);
+  const { function: functionOf } = style.names.frames;
   const starts = new Uint32Array(STRENGTHS.length * palette.colours.length + 1);
   for (let row = 0; row < count; row++) {
     const frame = columns.frame[row]!;
@@ -73,11 +73,11 @@ export function orderOf(known: Known, look: Look): Order {
   const next = starts.slice();
   const rows = new Uint32Array(count);
   for (let row = 0; row < count; row++) rows[next[group[row]!]!++] = row;
-  known.order = { key: look.key, rows, starts };
+  known.order = { key: style.key, rows, starts };
   return known.order;
 }
 
-function strengthOf(columns: SightColumns, row: number, isLeftOut: boolean): number {
+function strengthOf(columns: SpanColumns, row: number, isLeftOut: boolean): number {
   if (isLeftOut) return 0;
   if ((columns.flags[row]! & DENSE) === 0) return SPAN;
   const share = columns.busy[row]! / Math.max(columns.extent[row]!, 1);
@@ -99,7 +99,7 @@ function seenOnce(names: Names, filter: Filter): Uint8Array {
  * Returns by row: 1 for spans that the filter hides or the search does not find. Callers come before their callees, and
  * determine whose code a callee is.
  */
-function leftOut(columns: SightColumns, { names, filter, found }: Look): Uint8Array {
+function leftOut(columns: SpanColumns, { names, filter, found }: DrawingStyle): Uint8Array {
   const seen = seenOnce(names, filter);
   const { origin } = names.functions;
   const { function: functionOf } = names.frames;

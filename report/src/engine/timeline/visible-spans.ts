@@ -4,7 +4,7 @@ import type { Block, TimelineInfo, TrackInfo } from "../../shared/format";
 import { densePlaces, FAILED, firstRow, spanPlaces, type Tile, type TilePlace, type TileStore } from "./tiles";
 
 /** By begin and depth. */
-export interface SightColumns {
+export interface SpanColumns {
   begin: Float64Array;
   extent: Float64Array;
   depth: Uint16Array;
@@ -23,12 +23,12 @@ export interface SightColumns {
 /** A rectangle that merges several spans. */
 export const DENSE = 128;
 
-export interface Span {
+export interface TimeRange {
   from: number;
   to: number;
 }
 
-export interface Window extends Span {
+export interface Window extends TimeRange {
   pixelNs: number;
   /** The maximum depth; 1 is the outermost. */
   depthLimit: number;
@@ -54,7 +54,7 @@ export function levelOf(info: TimelineInfo, track: TrackInfo, window: Window): n
 
 function expected(info: TimelineInfo, track: TrackInfo, level: number, { from, to }: Window): number {
   let count = 0;
-  for (const place of placesInSight(info, track, level, from, to)) {
+  for (const place of visiblePlaces(info, track, level, from, to)) {
     const inside = Math.min(place.latest, to) - Math.max(place.earliest, from);
     const whole = place.latest - place.earliest;
     count += whole > 0 ? (place.count * Math.max(inside, 0)) / whole : place.count;
@@ -63,7 +63,7 @@ function expected(info: TimelineInfo, track: TrackInfo, level: number, { from, t
 }
 
 /** Returns the tiles that overlap a time, of a level and of all above it. */
-export function placesInSight(
+export function visiblePlaces(
   info: TimelineInfo,
   track: TrackInfo,
   level: number,
@@ -76,7 +76,12 @@ export function placesInSight(
 }
 
 /** Visits each row of a tile that overlaps a time, in order. */
-export function eachRow(tile: Tile, { longest }: TilePlace, { from, to }: Span, visit: (row: number) => void): void {
+export function eachRow(
+  tile: Tile,
+  { longest }: TilePlace,
+  { from, to }: TimeRange,
+  visit: (row: number) => void,
+): void {
   const { begin, extent } = tile;
   for (let row = longest === Infinity ? 0 : firstRow(tile, from - longest); row < begin.length; row++) {
     if (begin[row]! >= to) return;
@@ -84,15 +89,15 @@ export function eachRow(tile: Tile, { longest }: TilePlace, { from, to }: Span, 
   }
 }
 
-export async function sightOf(
+export async function spansOf(
   tiles: TileStore,
   info: TimelineInfo,
   track: TrackInfo,
   window: Window,
-): Promise<{ level: number; sightColumns: SightColumns }> {
+): Promise<{ level: number; spanColumns: SpanColumns }> {
   const level = levelOf(info, track, window);
   const rows = new Rows();
-  for (const place of placesInSight(info, track, level, window.from, window.to)) {
+  for (const place of visiblePlaces(info, track, level, window.from, window.to)) {
     const tile = await tiles.get(place);
     const pixels = new Map<number, number>();
     eachRow(tile, place, window, (row) => {
@@ -101,7 +106,7 @@ export async function sightOf(
       }
     });
   }
-  return { level, sightColumns: rows.sorted() };
+  return { level, spanColumns: rows.sorted() };
 }
 
 /** Returns whether a row ends in another pixel than the previous one at its depth. `pixels` has the last pixel of each depth. */
@@ -128,12 +133,12 @@ class Rows {
     this.begin.push(tile.begin[row]!);
   }
 
-  sorted(): SightColumns {
+  sorted(): SpanColumns {
     const { tiles, tileOf, rowOf, begin } = this;
     const depth = (at: number) => tiles[tileOf[at]!]!.tile.depth[rowOf[at]!]!;
     // An array and not a typed one: its sort is fast for data that is nearly sorted, as the rows of a tile are.
     const order = [...begin.keys()].sort((a, b) => begin[a]! - begin[b]! || depth(a) - depth(b));
-    const columns = emptySight(order.length);
+    const columns = emptySpanColumns(order.length);
     for (let to = 0; to < order.length; to++) {
       const at = order[to]!;
       const { block, tile } = tiles[tileOf[at]!]!;
@@ -143,7 +148,7 @@ class Rows {
   }
 }
 
-function put(columns: SightColumns, to: number, block: Block, tile: Tile, row: number): void {
+function put(columns: SpanColumns, to: number, block: Block, tile: Tile, row: number): void {
   columns.begin[to] = tile.begin[row]!;
   columns.extent[to] = tile.extent[row]!;
   columns.depth[to] = tile.depth[row]!;
@@ -155,7 +160,7 @@ function put(columns: SightColumns, to: number, block: Block, tile: Tile, row: n
   columns.row[to] = row;
 }
 
-export function emptySight(length: number): SightColumns {
+export function emptySpanColumns(length: number): SpanColumns {
   return {
     begin: new Float64Array(length),
     extent: new Float64Array(length),

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use stackweave_core::printable;
 use stackweave_recording::{OpenError, Recording};
-use stackweave_symbolize::{Options, Symbolizer};
+use stackweave_symbolize::{Symbolizer, SymbolizerOptions};
 
 use crate::failure::Failure;
 
@@ -23,7 +23,7 @@ pub(crate) fn symbolizer() -> Result<&'static Symbolizer, Failure> {
     if let Some(known) = SYMBOLIZER.get() {
         return Ok(known);
     }
-    let options = Options::from_environment().map_err(Failure::new)?;
+    let options = SymbolizerOptions::from_environment().map_err(Failure::new)?;
     Ok(SYMBOLIZER.get_or_init(|| Symbolizer::new(options)))
 }
 

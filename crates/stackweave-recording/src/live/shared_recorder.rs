@@ -9,13 +9,14 @@ use std::time::Duration;
 use std::{env, ptr, thread};
 
 use super::children::UnrecordedChildren;
+use super::error::{FlushError, StartError};
 use super::fork;
 use super::gaps;
 use super::lane::Lane;
 use super::lanes::{LaneListError, LaneListGuard};
-use super::outcome::{FlushError, StartError, Summary};
-use super::requests::Request;
-use super::session::{RecorderConfig, Session};
+use super::requests::WriterRequest;
+use super::session::{RecorderConfig, RecordingSession};
+use super::stats::Summary;
 use crate::file::EndReason;
 
 /// Replaces a session's address while nothing is recorded. No lane has this key.
@@ -28,11 +29,11 @@ const SIGNALS_VARIABLE: &str = "STACKWEAVE_SIGNALS";
 /// The variable by which started programs find the recording.
 pub(super) const RECORDING_VARIABLE: &str = "STACKWEAVE_RECORDING";
 
-pub(super) struct Inner {
+pub(super) struct SharedRecorder {
     /// The address of the session that events go to, or [`INACTIVE`]. In a child it is the parent's until the first event.
     active: AtomicUsize,
     /// The last session, of this process or of one that it was forked from. Holds a strong count.
-    session: AtomicPtr<Session>,
+    session: AtomicPtr<RecordingSession>,
     /// The generation that has begun, or is beginning, its own session.
     generation: AtomicU64,
     is_stopped: AtomicBool,
@@ -42,12 +43,12 @@ pub(super) struct Inner {
     pub(super) config: RecorderConfig,
 }
 
-impl Inner {
+impl SharedRecorder {
     pub(super) fn begin(mut config: RecorderConfig) -> Result<Arc<Self>, StartError> {
         // The variable is read here because a forked child must not wait for the lock of the environment.
         config.options.handle_signals &= env::var_os(SIGNALS_VARIABLE).is_none_or(|value| value != "off");
         fork::watch().map_err(StartError::System)?;
-        let session = Session::begin(&config, None)?;
+        let session = RecordingSession::begin(&config, None)?;
         if config.options.subprocesses {
             // SAFETY: as safe as any change of the environment, which the caller requested.
             unsafe { env::set_var(RECORDING_VARIABLE, config.options.to_environment()) };
@@ -132,13 +133,13 @@ impl Inner {
         }
         let Some(session) = self.own_session().or_else(|| self.begin_in_child()) else { return };
         let (reply, answer) = channel();
-        session.requests.push(Request::RecordFor(tid, words, reply));
+        session.requests.push(WriterRequest::RecordFor(tid, words, reply));
         session.doorbell.ring();
         let _ = answer.recv();
     }
 
     /// Returns the last session, of any process.
-    pub(super) fn last_session(&self) -> Arc<Session> {
+    pub(super) fn last_session(&self) -> Arc<RecordingSession> {
         let session = self.session.load(Ordering::Acquire);
         // SAFETY: a stored session keeps the strong count that it had then: until `drop`, or forever in a forked child.
         unsafe {
@@ -148,13 +149,13 @@ impl Inner {
     }
 
     /// Returns the session of this process; `None` in a forked child that has not recorded yet.
-    pub(super) fn own_session(&self) -> Option<Arc<Session>> {
+    pub(super) fn own_session(&self) -> Option<Arc<RecordingSession>> {
         Some(self.last_session()).filter(|session| session.generation == fork::generation())
     }
 
     /// Begins a session in a forked child, or waits for another thread that does.
     #[cold]
-    fn begin_in_child(&self) -> Option<Arc<Session>> {
+    fn begin_in_child(&self) -> Option<Arc<RecordingSession>> {
         let generation = fork::generation();
         if !self.config.options.follow_forks || self.is_stopped.load(Ordering::SeqCst) {
             self.active.store(INACTIVE, Ordering::SeqCst);
@@ -165,7 +166,8 @@ impl Inner {
         }
         let parent = self.last_session();
         let config = RecorderConfig { is_beside: true, ..self.config.clone() };
-        let begun = Session::begin(&config, Some(parent.pid())).map_err(|error| self.fail(error.to_string())).ok();
+        let begun =
+            RecordingSession::begin(&config, Some(parent.pid())).map_err(|error| self.fail(error.to_string())).ok();
         match &begun {
             Some(session) => {
                 let key = Arc::as_ptr(session).addr();
@@ -199,7 +201,7 @@ impl Inner {
         kept.as_ref().filter(|(of, _)| *of == fork::generation()).map(|(_, why)| why.clone())
     }
 
-    fn wait_for_other_thread(&self) -> Option<Arc<Session>> {
+    fn wait_for_other_thread(&self) -> Option<Arc<RecordingSession>> {
         while self.active.load(Ordering::Acquire) != INACTIVE {
             if let Some(session) = self.own_session() {
                 return Some(session);
@@ -210,9 +212,9 @@ impl Inner {
     }
 
     /// Writes everything, and resolves names by the interpreters.
-    pub(super) fn flush(&self, session: &Session) -> Result<(), FlushError> {
+    pub(super) fn flush(&self, session: &RecordingSession) -> Result<(), FlushError> {
         let (reply, answer) = channel();
-        session.requests.push(Request::Flush(reply));
+        session.requests.push(WriterRequest::Flush(reply));
         session.doorbell.ring();
         let (pending, flushed) = answer.recv().map_err(|_| FlushError::Stopped)?;
         if pending.is_empty() {
@@ -220,7 +222,7 @@ impl Inner {
         }
         let resolved = pending.resolve(&*self.config.names);
         let (reply, answer) = channel();
-        session.requests.push(Request::WriteNames(resolved, reply));
+        session.requests.push(WriterRequest::WriteNames(resolved, reply));
         session.doorbell.ring();
         answer.recv().unwrap_or(Err(FlushError::Stopped))
     }
@@ -237,14 +239,14 @@ impl Inner {
             let _ = self.flush(&session);
         }
         let (reply, answer) = channel();
-        session.requests.push(Request::Stop(EndReason::Stopped, reply));
+        session.requests.push(WriterRequest::Stop(EndReason::Stopped, reply));
         session.doorbell.ring();
         let _ = answer.recv();
         session.join_writer();
         session.summary()
     }
 
-    /// Stops at the exit of the process, as [`Inner::stop`], but without the interpreters, which may be gone, and with a short wait.
+    /// Stops at the exit of the process, as [`SharedRecorder::stop`], but without the interpreters, which may be gone, and with a short wait.
     pub(super) fn stop_at_exit(&self) {
         self.active.store(INACTIVE, Ordering::SeqCst);
         if self.is_stopped.swap(true, Ordering::SeqCst) {
@@ -252,7 +254,7 @@ impl Inner {
         }
         if let Some(session) = self.own_session() {
             let (reply, answer) = channel();
-            session.requests.try_push(Request::Stop(EndReason::Exited, reply), EXIT_ATTEMPTS);
+            session.requests.try_push(WriterRequest::Stop(EndReason::Exited, reply), EXIT_ATTEMPTS);
             session.doorbell.ring();
             let _ = answer.recv_timeout(EXIT_PATIENCE);
         }
@@ -267,7 +269,7 @@ impl Inner {
     }
 }
 
-impl Drop for Inner {
+impl Drop for SharedRecorder {
     fn drop(&mut self) {
         fork::forget(self);
         if let Some(session) = self.own_session() {

@@ -10,7 +10,7 @@ from .._native import StackweaveError
 from .._sizes import count_text, duration_text, size_text
 from ..torch.dynamo import compiles, report
 from .dynamo import ProgramDynamoRecorder
-from .ending import losses, next_steps, others, recorded_in
+from .summary_lines import losses, next_steps, others, recorded_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,6 +1,6 @@
 //! Hash tables that grow by adding tables, without moving entries.
 //!
-//! A cascade is a sequence of tables of buckets, each as large as all before it. An entry is in the first bucket
+//! Such a table is a sequence of tables of buckets, each as large as all before it. An entry is in the first bucket
 //! of its hash's sequence that had a free slot, and stays there for good. So a lookup needs no lock and no retry,
 //! growing moves nothing, and a thread that is stopped in the middle of adding, by a signal or a fork, blocks no
 //! other thread.
@@ -18,13 +18,13 @@ const ROTATION: u32 = 13;
 
 /// `FIRST` buckets in the first table and in the second, a power of two; `MORE` tables after the first.
 #[derive(Debug)]
-pub(crate) struct Cascade<B, const FIRST: usize, const MORE: usize> {
+pub(crate) struct GrowingTable<B, const FIRST: usize, const MORE: usize> {
     /// Its length is known to the compiler: most lookups end here.
     first: LazyBlock<[B; FIRST]>,
     more: [LazyBlock<B>; MORE],
 }
 
-impl<B: ZeroIsValid, const FIRST: usize, const MORE: usize> Cascade<B, FIRST, MORE> {
+impl<B: ZeroIsValid, const FIRST: usize, const MORE: usize> GrowingTable<B, FIRST, MORE> {
     pub(crate) const fn new() -> Self {
         const { assert!(FIRST.is_power_of_two()) };
         Self { first: LazyBlock::new(1), more: LazyBlock::doubling_after(FIRST) }
@@ -77,13 +77,13 @@ mod tests {
 
     use super::*;
 
-    type Words<const FIRST: usize> = Cascade<AtomicU64, FIRST, 3>;
+    type Words<const FIRST: usize> = GrowingTable<AtomicU64, FIRST, 3>;
 
     /// Returns the indices of a hash's buckets in their tables.
-    fn places(cascade: &Words<16>, hash: u64) -> Vec<usize> {
-        let buckets: Vec<&AtomicU64> = cascade.mapping(hash).collect();
-        let more = cascade.more.iter().map(|table| table.get().unwrap());
-        let tables = std::iter::once(&cascade.first.only().unwrap()[..]).chain(more);
+    fn places(table: &Words<16>, hash: u64) -> Vec<usize> {
+        let buckets: Vec<&AtomicU64> = table.mapping(hash).collect();
+        let more = table.more.iter().map(|table| table.get().unwrap());
+        let tables = std::iter::once(&table.first.only().unwrap()[..]).chain(more);
         let place = |(table, bucket): (&[AtomicU64], &&AtomicU64)| {
             table.iter().position(|other| std::ptr::eq(other, *bucket)).unwrap()
         };
@@ -92,25 +92,25 @@ mod tests {
 
     #[test]
     fn each_table_uses_other_bits_and_doubles_the_size() {
-        let cascade = Words::<16>::new();
-        assert_eq!(places(&cascade, 5), [5, 0, 0, 0]);
-        assert_eq!(places(&cascade, 5 | 6 << 13 | 17 << 26 | 41 << 39), [5, 6, 17, 41]);
-        assert_eq!(cascade.mapped_bytes(), 8 * (16 + 16 + 32 + 64));
+        let table = Words::<16>::new();
+        assert_eq!(places(&table, 5), [5, 0, 0, 0]);
+        assert_eq!(places(&table, 5 | 6 << 13 | 17 << 26 | 41 << 39), [5, 6, 17, 41]);
+        assert_eq!(table.mapped_bytes(), 8 * (16 + 16 + 32 + 64));
     }
 
     #[test]
     fn lookups_map_nothing() {
-        let cascade = Words::<16>::new();
-        assert_eq!((cascade.mapped(7).count(), cascade.mapped_bytes()), (0, 0));
-        assert!(cascade.first_table().is_none());
-        assert!(cascade.mapping(7).nth(1).is_some());
-        assert_eq!((cascade.mapped(7).count(), cascade.mapped_bytes()), (2, 256));
-        assert!(std::ptr::eq(&raw const cascade.first_table().unwrap()[7], cascade.mapped(7).next().unwrap()));
+        let table = Words::<16>::new();
+        assert_eq!((table.mapped(7).count(), table.mapped_bytes()), (0, 0));
+        assert!(table.first_table().is_none());
+        assert!(table.mapping(7).nth(1).is_some());
+        assert_eq!((table.mapped(7).count(), table.mapped_bytes()), (2, 256));
+        assert!(std::ptr::eq(&raw const table.first_table().unwrap()[7], table.mapped(7).next().unwrap()));
     }
 
     #[test]
     fn the_sequence_ends_when_the_kernel_has_no_memory() {
-        let cascade = Words::<{ 1 << 56 }>::new();
-        assert_eq!((cascade.mapping(7).count(), cascade.mapped(7).count()), (0, 0));
+        let table = Words::<{ 1 << 56 }>::new();
+        assert_eq!((table.mapping(7).count(), table.mapped(7).count()), (0, 0));
     }
 }

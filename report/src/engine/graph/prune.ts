@@ -11,7 +11,7 @@ export interface GraphFunction {
   total: number;
 }
 
-/** Calls from one function to another, by their indexes in the cut. */
+/** Calls from one function to another, by their indexes in the pruned graph. */
 export interface GraphCalls {
   from: number;
   to: number;
@@ -19,7 +19,7 @@ export interface GraphCalls {
   total: number;
 }
 
-export interface CutGraph {
+export interface PrunedGraph {
   functions: GraphFunction[];
   edges: GraphCalls[];
   /** The cost that is left out because it is too low. */
@@ -29,7 +29,7 @@ export interface CutGraph {
   edgesLeftOut: number;
 }
 
-export interface CutOptions {
+export interface PruneOptions {
   /** The minimum total cost of a function. */
   least: number;
   /** The maximum number of functions. */
@@ -44,7 +44,7 @@ const EDGE_PART = 0.2;
 const MOST_OTHERS = 120;
 
 /** Returns the functions with the highest cost, and the calls between them. `there` has a 1 for each function to consider. */
-export function cutGraph({ functions, edges }: Statistics, there: Uint32Array, options: CutOptions): CutGraph {
+export function pruneGraph({ functions, edges }: Statistics, there: Uint32Array, options: PruneOptions): PrunedGraph {
   const { calls, self, total } = functions;
   const weight = (of: number) => (of === options.keep ? Number.POSITIVE_INFINITY : Math.abs(total[of]!));
   const enough = [...there].filter((of) => weight(of) > 0 && weight(of) >= options.least);

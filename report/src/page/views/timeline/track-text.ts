@@ -1,7 +1,7 @@
 // The timeline as text: for tooltips and screen readers.
 
-import { DENSE } from "../../../engine/timeline/sight";
 import { FAILED, UNFINISHED } from "../../../engine/timeline/tiles";
+import { DENSE } from "../../../engine/timeline/visible-spans";
 import { functionName, type Names } from "../../../shared/names";
 import { bytesText, countText, momentText, timeText } from "../../../shared/units";
 import type { Picked } from "./state";
