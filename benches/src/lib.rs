@@ -13,6 +13,7 @@ mod options;
 mod own_library;
 mod page;
 mod peers;
+mod plan;
 mod python;
 mod record;
 mod recording;

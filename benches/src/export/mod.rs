@@ -21,11 +21,12 @@ use std::{env, fs, iter};
 use crate::machine::first_line_of;
 use crate::options::{EXPORT, Options};
 use crate::peers::torch;
+use crate::plan::Plan;
 use crate::python::{lines_of, reported_figure};
 use crate::recording::calls;
 use crate::recording::peers::{self, Python};
 use crate::report::Case;
-use plan::{PLANS, Plan, Process, Setting};
+use plan::{PLANS, Process, Setting};
 
 /// The prefixes of bench names: calls in all formats, and a call graph of many functions.
 const CALLS: &str = "export/calls";
@@ -81,7 +82,7 @@ impl Stage {
     /// Runs the processes of all rounds, and returns the figures that they print.
     fn reported(
         &self,
-        plan: &Plan,
+        plan: &Plan<Setting, Process>,
         setting: &Setting,
         rounds: usize,
     ) -> io::Result<Vec<reported_figure::ReportedFigure>> {

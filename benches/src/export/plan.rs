@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use stackweave_export::Format;
 
 use super::{CALLS, GRAPH};
-use crate::options::Effort;
+use crate::plan::Plan;
 
 /// The numbers of calls in the two recordings.
 const CALL_COUNTS: [usize; 2] = [1_000_000, 10_000_000];
@@ -20,23 +20,6 @@ pub(super) enum Process {
     Script(&'static str, Vec<String>),
     /// A script of `python/exports/`, run with the Python that has torch.
     TorchScript(&'static str, Vec<String>),
-}
-
-/// Figures that come from the same processes.
-#[derive(Debug)]
-pub(super) struct Plan {
-    pub(super) benches: &'static [&'static str],
-    pub(super) what: &'static str,
-    /// The number of rounds, quick and full.
-    rounds: (usize, usize),
-    /// The processes of one round.
-    pub(super) processes: fn(&Setting) -> Vec<Process>,
-}
-
-impl Plan {
-    pub(super) fn rounds(&self, effort: Effort) -> usize {
-        effort.pick(self.rounds.0, self.rounds.1)
-    }
 }
 
 /// The arguments of child processes.
@@ -70,7 +53,7 @@ impl Setting {
     }
 }
 
-pub(super) const PLANS: [Plan; 3] = [
+pub(super) const PLANS: [Plan<Setting, Process>; 3] = [
     Plan {
         benches: &["export/calls", "export/calls-wall", "export/calls-memory", "export/calls-file"],
         what: "1 million calls",

@@ -22,10 +22,11 @@ use std::{env, fs, iter};
 
 use crate::options::{Options, RECORDING};
 use crate::own_library;
+use crate::plan::Plan;
 use crate::python::{lines_of, package, reported_figure};
 use crate::report::Case;
 use peers::Python;
-use plan::{PLANS, Plan, Process, Setting};
+use plan::{PLANS, Process, Setting};
 
 /// The Python, the package and the folder that the processes use.
 #[derive(Debug)]
@@ -73,7 +74,11 @@ impl Stage {
     }
 
     /// Runs the processes of all rounds, and returns the figures that they print.
-    fn reported(&self, plan: &Plan, setting: &Setting) -> io::Result<Vec<reported_figure::ReportedFigure>> {
+    fn reported(
+        &self,
+        plan: &Plan<Setting, Process>,
+        setting: &Setting,
+    ) -> io::Result<Vec<reported_figure::ReportedFigure>> {
         let rounds = iter::repeat_with(|| (plan.processes)(setting)).take(plan.rounds(setting.effort));
         let mut reported = Vec::new();
         for process in rounds.flatten() {

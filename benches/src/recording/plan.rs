@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::options::Effort;
+use crate::plan::Plan;
 
 /// The number of calls, or of allocations and frees, in a recording.
 const EVENTS: usize = 1_000_000;
@@ -15,23 +16,6 @@ pub(super) enum Process {
     Own(Vec<String>),
     /// A script of `python/recordings/`, run by the Python that has the peers.
     Script(&'static str, Vec<String>),
-}
-
-/// Figures that come from the same processes.
-#[derive(Debug)]
-pub(super) struct Plan {
-    pub(super) benches: &'static [&'static str],
-    pub(super) what: &'static str,
-    /// The number of rounds, quick and full.
-    rounds: (usize, usize),
-    /// The processes of one round.
-    pub(super) processes: fn(&Setting) -> Vec<Process>,
-}
-
-impl Plan {
-    pub(super) fn rounds(&self, effort: Effort) -> usize {
-        effort.pick(self.rounds.0, self.rounds.1)
-    }
 }
 
 /// The arguments of child processes.
@@ -75,7 +59,7 @@ impl Setting {
     }
 }
 
-pub(super) const PLANS: [Plan; 5] = [
+pub(super) const PLANS: [Plan<Setting, Process>; 5] = [
     Plan {
         benches: &["recording/limits"],
         what: "limits",
