@@ -55,7 +55,9 @@ pub(crate) struct MergeBuffers {
     spare: Vec<Vec<u64>>,
     spare_words: usize,
     waiting: usize,
-    order: BinaryHeap<Reverse<(u64, usize)>>,
+    /// The times of the next events, with their threads and slots. Threads with the same time follow in the order of their
+    /// numbers, as for readers of the recording.
+    order: BinaryHeap<Reverse<(u64, u32, usize)>>,
     /// The number of times that events could not be decoded.
     pub(crate) unknown: u64,
 }
@@ -96,13 +98,19 @@ impl MergeBuffers {
     /// Calls `each` with all events before `until`, in the order of their times; those of one thread keep their order.
     pub(crate) fn merge_until(&mut self, until: u64, shapes: &KindShapes, each: &mut impl FnMut(MergedEvent<'_>)) {
         self.order.clear();
-        let heads = self.filled.iter().filter_map(|slot| Some(Reverse((self.of_threads[*slot].next_ticks()?, *slot))));
-        self.order.extend(heads);
-        while let Some(Reverse((ticks, slot))) = self.order.pop() {
+        let head = |slot: &usize| {
+            let buffer = &self.of_threads[*slot];
+            Some(Reverse((buffer.next_ticks()?, buffer.thread, *slot)))
+        };
+        self.order.extend(self.filled.iter().filter_map(head));
+        while let Some(Reverse((ticks, thread, slot))) = self.order.pop() {
             if ticks >= until {
                 break;
             }
-            let limit = self.order.peek().map_or(until, |next| until.min(next.0.0.saturating_add(1)));
+            let limit = self
+                .order
+                .peek()
+                .map_or(until, |Reverse((next, other, _))| until.min(next.saturating_add(u64::from(thread < *other))));
             let buffer = &mut self.of_threads[slot];
             let before = buffer.merged;
             while let Some(ticks) = buffer.next_ticks().filter(|ticks| *ticks < limit) {
@@ -112,11 +120,11 @@ impl MergeBuffers {
                     break;
                 };
                 let words = &buffer.words[buffer.merged + 1..buffer.merged + length];
-                each(MergedEvent { slot, thread: buffer.thread, ticks, shape, words });
+                each(MergedEvent { slot, thread, ticks, shape, words });
                 buffer.merged += length;
             }
             self.waiting -= buffer.merged - before;
-            self.order.extend(buffer.next_ticks().map(|ticks| Reverse((ticks, slot))));
+            self.order.extend(buffer.next_ticks().map(|ticks| Reverse((ticks, thread, slot))));
         }
         self.drop_merged();
     }
@@ -206,7 +214,7 @@ mod tests {
             buffers.merge_until(u64::MAX, &shapes, &mut |event| {
                 merged.extend((event.words.len() == 1).then(|| (event.words[0], event.thread)));
             });
-            assert!(merged.is_sorted_by_key(|event| event.0), "seed {seed}");
+            assert!(merged.is_sorted(), "seed {seed}");
             let sorted = |mut events: Vec<(u64, u32)>| {
                 events.sort_unstable();
                 events

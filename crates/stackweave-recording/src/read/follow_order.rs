@@ -12,7 +12,7 @@ use super::error::ReadError;
 use super::index::EventsBlock;
 use super::missing::Missing;
 use super::process::{BlockReader, ProcessRecording};
-use super::time_order::OpenBlock;
+use super::time_order::{OpenBlock, Turn};
 use crate::file::{EventBuffer, RawEvent};
 
 /// A reader's position in the events of all threads of a growing process.
@@ -22,8 +22,8 @@ pub struct FollowOrder {
     taken: usize,
     streams: Vec<FollowedStream>,
     by_thread: HashMap<u32, usize>,
-    /// The time of the next event of each stream with a block, except the current one.
-    waiting: BinaryHeap<Reverse<(u64, usize)>>,
+    /// The next event of each stream with a block, except the current one.
+    waiting: BinaryHeap<Reverse<Turn<u64>>>,
     /// The stream of the last event.
     current: Option<usize>,
     /// The time after the latest event that was returned, in nanoseconds.
@@ -38,6 +38,7 @@ pub struct FollowOrder {
 /// The blocks of one thread.
 #[derive(Debug, Default)]
 struct FollowedStream {
+    thread: u32,
     event_blocks: VecDeque<EventsBlock>,
     open: Option<OpenBlock>,
     /// Whether it is in the heap.
@@ -58,9 +59,10 @@ impl FollowOrder {
             Some(stream) => self.turn_after(process, stream, until),
             None => self.next_waiting(),
         };
-        while let Some((time, stream)) = turn {
-            if time >= until {
-                self.wait(time, stream);
+        while let Some(next) = turn {
+            let Turn { time_ns, stream, .. } = next;
+            if time_ns >= until {
+                self.wait(next);
                 break;
             }
             self.current = Some(stream);
@@ -68,7 +70,7 @@ impl FollowOrder {
                 if let Some((next, _)) = block.events.event_at(block.next) {
                     event(block.events.thread(), &next);
                 }
-                self.behind = self.behind.max(time.saturating_add(1));
+                self.behind = self.behind.max(time_ns.saturating_add(1));
                 self.events_done += 1;
                 self.step(stream);
             } else {
@@ -99,61 +101,62 @@ impl FollowOrder {
     fn take_in(&mut self, process: &ProcessRecording) {
         for events_block in &process.section().event_blocks[self.taken..] {
             let stream = *self.by_thread.entry(events_block.thread).or_insert_with(|| {
-                self.streams.push(FollowedStream::default());
+                self.streams.push(FollowedStream { thread: events_block.thread, ..FollowedStream::default() });
                 self.streams.len() - 1
             });
-            let time = process.timeline().nanoseconds(events_block.first_ticks);
-            self.late += u64::from(time < self.behind);
+            let ticks = events_block.first_ticks;
+            let time_ns = process.timeline().nanoseconds(ticks);
+            self.late += u64::from(time_ns < self.behind);
             let known = &mut self.streams[stream];
             known.event_blocks.push_back(*events_block);
             if !known.waits && self.current != Some(stream) {
                 known.waits = true;
-                self.waiting.push(Reverse((time, stream)));
+                self.waiting.push(Reverse(Turn { time_ns, ticks, thread: events_block.thread, stream }));
             }
         }
         self.taken = process.section().event_blocks.len();
     }
 
-    fn next_waiting(&mut self) -> Option<(u64, usize)> {
-        let Reverse((time, stream)) = self.waiting.pop()?;
-        self.streams[stream].waits = false;
-        Some((time, stream))
+    fn next_waiting(&mut self) -> Option<Turn<u64>> {
+        let Reverse(next) = self.waiting.pop()?;
+        self.streams[next.stream].waits = false;
+        Some(next)
     }
 
-    /// Puts a stream into the heap until its time, unless it is the current one, which is never in the heap.
-    fn wait(&mut self, time: u64, stream: usize) {
-        if self.current != Some(stream) {
-            self.streams[stream].waits = true;
-            self.waiting.push(Reverse((time, stream)));
+    /// Puts a stream into the heap until its turn, unless it is the current one, which is never in the heap.
+    fn wait(&mut self, next: Turn<u64>) {
+        if self.current != Some(next.stream) {
+            self.streams[next.stream].waits = true;
+            self.waiting.push(Reverse(next));
         }
     }
 
-    /// Returns the time of the next event of `stream`; a lower bound if its block is not open yet.
-    fn next_time(&self, process: &ProcessRecording, stream: usize) -> Option<u64> {
-        let FollowedStream { event_blocks, open, .. } = &self.streams[stream];
+    /// Returns the next event of `stream`; a lower bound if its block is not open yet.
+    fn next_turn(&self, process: &ProcessRecording, stream: usize) -> Option<Turn<u64>> {
+        let FollowedStream { thread, event_blocks, open, .. } = &self.streams[stream];
         let ticks = match open {
             Some(block) => block.ticks,
             None => event_blocks.front().map(|events_block| events_block.first_ticks),
-        };
-        Some(process.timeline().nanoseconds(ticks?))
+        }?;
+        Some(Turn { time_ns: process.timeline().nanoseconds(ticks), ticks, thread: *thread, stream })
     }
 
-    /// Returns the stream with the earliest event, and the time of that: `stream`, which is not in the heap, or an earlier one. If
-    /// the next event of `stream` is not written yet, streams at `until` or later are not returned.
-    fn turn_after(&mut self, process: &ProcessRecording, stream: usize, until: u64) -> Option<(u64, usize)> {
-        let time = self.next_time(process, stream);
-        let Some(mut first) = self.waiting.peek_mut() else { return Some((time?, stream)) };
-        let turn = match time {
-            None if first.0.0 >= until => return None,
+    /// Returns the earliest event: that of `stream`, which is not in the heap, or an earlier one. If the next event of `stream` is
+    /// not written yet, events at `until` or later are not returned.
+    fn turn_after(&mut self, process: &ProcessRecording, stream: usize, until: u64) -> Option<Turn<u64>> {
+        let next = self.next_turn(process, stream);
+        let Some(mut first) = self.waiting.peek_mut() else { return next };
+        let turn = match next {
+            None if first.0.time_ns >= until => return None,
             None => PeekMut::pop(first).0,
-            Some(time) if first.0.0 < time => {
-                let turn = mem::replace(&mut *first, Reverse((time, stream))).0;
+            Some(next) if first.0 < next => {
+                let turn = mem::replace(&mut *first, Reverse(next)).0;
                 self.streams[stream].waits = true;
                 turn
             }
-            Some(time) => return Some((time, stream)),
+            Some(next) => return Some(next),
         };
-        self.streams[turn.1].waits = false;
+        self.streams[turn.stream].waits = false;
         self.current = None;
         Some(turn)
     }

@@ -36,8 +36,8 @@ pub struct TimeOrder {
     axis: TimeAxis,
     range: Option<Range<i64>>,
     streams: Vec<Stream>,
-    /// The time of the next event of each stream, except the stream of the last event.
-    waiting: BinaryHeap<Reverse<(i64, usize)>>,
+    /// The next event of each stream, except the stream of the last event.
+    waiting: BinaryHeap<Reverse<Turn<i64>>>,
     /// The stream of the last event.
     current: Option<usize>,
     reader: BlockReader,
@@ -47,10 +47,21 @@ pub struct TimeOrder {
     bytes_done: u64,
 }
 
+/// The position of a stream's next event among those of other streams. A nanosecond has several ticks; threads with the same
+/// ticks follow in the order of their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Turn<Time> {
+    pub(super) time_ns: Time,
+    pub(super) ticks: u64,
+    pub(super) thread: u32,
+    pub(super) stream: usize,
+}
+
 /// The blocks of one thread.
 #[derive(Debug)]
 struct Stream {
     process: usize,
+    thread: u32,
     /// The indices of the thread's blocks among those of the process.
     event_blocks: Vec<u32>,
     /// The number of completed blocks.
@@ -107,7 +118,7 @@ impl TimeOrder {
         for process in 0..processes.len() {
             order.add_streams(process, threads);
         }
-        let first = |stream| order.next_time(stream).map(|time| Reverse((time, stream)));
+        let first = |stream| order.next_turn(stream).map(Reverse);
         order.waiting = (0..order.streams.len()).filter_map(first).collect();
         order
     }
@@ -118,10 +129,11 @@ impl TimeOrder {
             Some(stream) => self.step(stream),
             None => self.waiting.pop().map(|Reverse(first)| first),
         };
-        while let Some((time_ns, stream)) = turn {
+        while let Some(next) = turn {
+            let Turn { time_ns, stream, .. } = next;
             if self.streams[stream].open.is_none() {
                 if let Err(error) = self.open(stream) {
-                    self.waiting.push(Reverse((time_ns, stream)));
+                    self.waiting.push(Reverse(next));
                     return Err(error);
                 }
                 // A block may begin later than its head says, and may be damaged.
@@ -174,7 +186,8 @@ impl TimeOrder {
                 continue;
             }
             let stream = *by_thread.entry(events_block.thread).or_insert_with(|| {
-                self.streams.push(Stream { process, event_blocks: Vec::new(), done: 0, open: None });
+                let thread = events_block.thread;
+                self.streams.push(Stream { process, thread, event_blocks: Vec::new(), done: 0, open: None });
                 self.streams.len() - 1
             });
             self.streams[stream].event_blocks.push(number);
@@ -197,17 +210,18 @@ impl TimeOrder {
         self.processes[stream.process].section().event_blocks.get(number as usize).copied()
     }
 
-    /// Returns the time of the next event of `stream`; a lower bound if its block is not open yet.
-    fn next_time(&self, stream: usize) -> Option<i64> {
-        let ticks = match &self.streams[stream].open {
+    /// Returns the next event of `stream`; a lower bound if its block is not open yet.
+    fn next_turn(&self, stream: usize) -> Option<Turn<i64>> {
+        let Stream { process, thread, open, .. } = &self.streams[stream];
+        let ticks = match open {
             Some(block) => block.ticks,
             None => self.events_block(stream).map(|events_block| events_block.first_ticks),
-        };
-        Some(self.axis.time_ns(&self.processes[self.streams[stream].process], ticks?))
+        }?;
+        Some(Turn { time_ns: self.axis.time_ns(&self.processes[*process], ticks), ticks, thread: *thread, stream })
     }
 
-    /// Completes an event of `stream`. Returns the stream with the earliest event, and its time.
-    fn step(&mut self, stream: usize) -> Option<(i64, usize)> {
+    /// Completes an event of `stream`. Returns the earliest event.
+    fn step(&mut self, stream: usize) -> Option<Turn<i64>> {
         if let Some(block) = &mut self.streams[stream].open {
             block.step();
             if block.ticks.is_none() {
@@ -217,14 +231,14 @@ impl TimeOrder {
         self.turn_after(stream)
     }
 
-    /// Returns the stream with the earliest event, and its time: `stream`, which is not in the heap, or an earlier one.
-    fn turn_after(&mut self, stream: usize) -> Option<(i64, usize)> {
-        let time = self.next_time(stream);
-        let Some(mut first) = self.waiting.peek_mut() else { return Some((time?, stream)) };
-        match time {
+    /// Returns the earliest event: that of `stream`, which is not in the heap, or an earlier one.
+    fn turn_after(&mut self, stream: usize) -> Option<Turn<i64>> {
+        let next = self.next_turn(stream);
+        let Some(mut first) = self.waiting.peek_mut() else { return next };
+        match next {
             None => Some(PeekMut::pop(first).0),
-            Some(time) if first.0.0 < time => Some(mem::replace(&mut *first, Reverse((time, stream))).0),
-            Some(time) => Some((time, stream)),
+            Some(next) if first.0 < next => Some(mem::replace(&mut *first, Reverse(next)).0),
+            Some(next) => Some(next),
         }
     }
 

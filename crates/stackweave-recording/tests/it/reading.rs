@@ -177,13 +177,25 @@ fn in_time_order_every_event_comes_once_and_the_earliest_first() {
         let built = busy(7, seed, 6, 80).end();
         let recording = open_bytes(&built.bytes).unwrap();
         let seen = in_time_order(&recording.processes()[0]);
-        assert!(seen.is_sorted_by_key(|(_, ticks, _)| *ticks), "seed {seed}");
+        assert!(seen.is_sorted_by_key(|(thread, ticks, _)| (*ticks, *thread)), "seed {seed}");
         let mut steps = Steps::new();
         for (thread, ticks, value) in seen {
             steps.entry(thread).or_default().push((ticks, value));
         }
         assert_eq!(steps, built.all_steps(), "seed {seed}");
     }
+}
+
+#[test]
+fn in_time_order_a_nanosecond_has_several_ticks_and_equal_ticks_the_order_of_threads() {
+    let mut built = RecordingBuilder::new(7, 0);
+    built.clock(0, 0);
+    built.clock(3_000, 1_000);
+    built.steps(2, &[(9, 1), (11, 4), (12, 5)]);
+    built.steps(1, &[(10, 2), (11, 3), (13, 6)]);
+    let recording = open_bytes(&built.end().bytes).unwrap();
+    let values: Vec<u64> = in_time_order(&recording.processes()[0]).iter().map(|event| event.2).collect();
+    assert_eq!(values, [1, 2, 3, 4, 5, 6]);
 }
 
 #[test]
