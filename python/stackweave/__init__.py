@@ -37,6 +37,7 @@ try:
         Event,
         ExportError,
         Frame,
+        Hidden,
         Phase,
         RecordingError,
         Registration,
@@ -70,6 +71,7 @@ except ModuleNotFoundError:
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._include import get_include
+    from ._reading.costs import Costs
     from ._reading.memory import RecordedMemory
     from ._reading.memory_devices import DeviceMemory, DeviceMoment, DevicePool, DeviceState, FailedRequest
     from ._reading.memory_usage import FunctionUsage, Usage, UsageRow
@@ -90,6 +92,7 @@ __all__ = [
     "CallTree",
     "CallerCost",
     "CombinedRecorder",
+    "Costs",
     "DeviceMemory",
     "DeviceMoment",
     "DevicePool",
@@ -101,6 +104,7 @@ __all__ = [
     "FunctionCost",
     "FunctionUsage",
     "GroupUsage",
+    "Hidden",
     "LiveMemory",
     "MemoryRecorder",
     "MemoryTotals",
@@ -155,6 +159,7 @@ __all__ = [
 #: The modules of the names that not every program needs: they are imported when they are first used.
 _LATER = {
     "get_include": "_include",
+    "Costs": "_reading.costs",
     "RecordedMemory": "_reading.memory",
     "DeviceMemory": "_reading.memory_devices",
     "DeviceMoment": "_reading.memory_devices",

@@ -12,7 +12,7 @@ use super::read_phases::{PhaseReader, ProcessPhases, read_phases};
 use super::runs::{self, RunRow};
 use crate::aggregate::{
     AggregateOptions, CallStatistics, Counts, Edge, EveryMeasure, Function, FunctionId, FunctionTable, Grouping,
-    Measure, Profile, RecordedNames, Statistics, View, aggregate, offsets, ranges,
+    Hidden, Measure, Profile, RecordedNames, Statistics, View, aggregate, offsets, ranges,
 };
 use crate::frame::{Frame, FrameKind};
 
@@ -27,6 +27,8 @@ pub struct TimingReport {
     pub runs: Vec<RunRow>,
     /// The total time of all threads, in nanoseconds.
     pub total_ns: i64,
+    /// What the view hides.
+    pub hidden: Hidden,
     /// The counts of the events that were read.
     pub counts: Counts,
     /// Pushes and pops that did not match.
@@ -73,6 +75,13 @@ impl PhaseRow {
     pub fn ns_per_bytecode(&self) -> Option<f64> {
         let all = self.bytecode_count?.checked_mul(self.statistics.calls).filter(|all| *all > 0)?;
         Some(self.statistics.self_cost as f64 / all as f64)
+    }
+}
+
+impl TimingReport {
+    /// Returns the sentence about what the view hides, with the option that shows it.
+    pub fn hidden_sentence(&self, option: &str) -> Option<String> {
+        self.hidden.sentence(self.total_ns, Measure::WallTime, option)
     }
 }
 
@@ -205,6 +214,7 @@ impl ReportBuilder {
             rows,
             runs: runs::numbered(self.runs, &self.parents),
             total_ns: profile.total(),
+            hidden: profile.hidden(),
             counts: profile.counts(),
             anomalies: self.anomalies,
             missing,

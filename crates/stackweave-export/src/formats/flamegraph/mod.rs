@@ -3,6 +3,7 @@
 
 mod differential;
 mod draw;
+mod hidden_time;
 mod merged;
 mod spans;
 mod time_order;
