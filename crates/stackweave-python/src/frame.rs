@@ -183,6 +183,7 @@ pub(crate) fn rebuild_frame(names: OwnedNames, numbers: Numbers) -> PyResult<PyF
         module: module.map(Into::into),
         is_inlined,
         address,
+        is_own: false,
     };
     Ok(PyFrame { frame: Arc::new(frame) })
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use stackweave_core::{Module, RawFrame};
 use stackweave_profile::{AggregateOptions, Filter, FrameKind, Origin, Pattern, Profile, Statistics, View};
+use stackweave_recording::file::Start;
 use stackweave_tapes::{Tape, native, span};
 use stackweave_testkit::random::Random;
 
@@ -110,6 +111,28 @@ fn costly_functions_inside_libraries_are_visible_if_libraries_take_most_of_the_t
     let profile = sampled(&[("mdVe", 700), ("mdesq", 20), ("md", 41), ("m", 239)]);
     assert_eq!(paths(&profile.view(&view)), [path("main", 1, 239, 1000), path("main;dumps", 3, 761, 761)]);
     assert_eq!(profile.view(&view).hidden().costly, 0);
+}
+
+#[test]
+fn only_the_folder_that_the_recording_names_is_the_packages_own() {
+    let seen = |package: Option<&str>| {
+        let options = package.map(|package| (Start::PACKAGE.to_owned(), package.to_owned())).into_iter().collect();
+        let mut tape = Tape::started(&Start { options, ..Start::default() });
+        let mut at = |name, file| Tape::at(tape.python(name, file, 1), 1);
+        let stack = [
+            at("train", "/srv/python/stackweave/train.py"),
+            at("helper", "/srv/python/stackweave/_helper.py"),
+            at("start", "/opt/stackweave/_recorders/recorder.py"),
+            at("other", "/opt/stackweave2/a.py"),
+        ];
+        tape.sample((1, 0), &stack, 1);
+        let view = Some(View::default());
+        let profile = tape.profile(&AggregateOptions { view, ..AggregateOptions::default() });
+        profile.functions().functions().iter().map(|function| function.name.to_string()).collect::<Vec<String>>()
+    };
+    assert_eq!(seen(Some("/opt/stackweave")), ["other", "helper", "train"]);
+    assert_eq!(seen(Some("/srv/python/stackweave")), ["other", "start"]);
+    assert_eq!(seen(None), ["other", "start", "helper", "train"]);
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub(crate) fn stacks_of(process: Process, options: &Options) -> Result<ProcessSt
     let names: HashMap<CodeAddress, NamedFrames> = addresses.into_iter().zip(found).collect();
     let mut remarks = vec!["it may not be traced here, so it reported its stacks itself".to_owned()];
     remarks.extend((reply.more > 0).then(|| format!("there are {} more threads", reply.more)));
-    Ok(ProcessStacks {
+    let mut stacks = ProcessStacks {
         process: process.number,
         command_line: process.command_line(),
         python: None,
@@ -35,7 +35,9 @@ pub(crate) fn stacks_of(process: Process, options: &Options) -> Result<ProcessSt
         threads: reply.threads.into_iter().map(|thread| named_thread(thread, &names)).collect(),
         modules: modules.as_slice().iter().map(|module| module.module.clone()).collect(),
         remarks,
-    })
+    };
+    stacks.mark_own_frames();
+    Ok(stacks)
 }
 
 impl SelfReport {
@@ -98,5 +100,6 @@ fn named(kind: FrameKind, name: &str) -> Frame {
         module: None,
         is_inlined: false,
         address: None,
+        is_own: false,
     }
 }
