@@ -21,7 +21,7 @@ A recorder writes a recording, and its property `recording` reads it:
 >>> recorder.recording.export("report.html")
 
 >>> with stackweave.Timing("phases.swv") as timing:
-...     with timing.frame("plan", "query.sql", 3):
+...     with timing.phase("plan", "query.sql", 3):
 ...         plan()
 
 >>> with stackweave.Recorder("out.swv") as recorder:
@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     from ._recorders.memory import MemoryRecorder, allocation_traceback, memory
     from ._recorders.memory_tags import memory_tag
     from ._recorders.recorder import Recorder, Summary
-    from ._recorders.timing import OpenFrame, Timing
+    from ._recorders.timing import OpenPhase, Timing
     from ._recorders.timing_problems import Problems
     from ._recorders.trace import TraceRecorder, trace
 
@@ -108,7 +108,7 @@ __all__ = [
     "LiveMemory",
     "MemoryRecorder",
     "MemoryTotals",
-    "OpenFrame",
+    "OpenPhase",
     "Phase",
     "PhaseCost",
     "Problems",
@@ -190,7 +190,7 @@ _LATER = {
     "memory_tag": "_recorders.memory_tags",
     "Recorder": "_recorders.recorder",
     "Summary": "_recorders.recorder",
-    "OpenFrame": "_recorders.timing",
+    "OpenPhase": "_recorders.timing",
     "Timing": "_recorders.timing",
     "Problems": "_recorders.timing_problems",
     "TraceRecorder": "_recorders.trace",

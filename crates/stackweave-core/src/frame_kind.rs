@@ -14,13 +14,14 @@ pub enum FrameKind {
     Script = 3,
     /// Original code from which the generated code of the Python frame inside it was made.
     Extra = 4,
-    /// A name that the user gave to a part of the program, which is not code.
-    Label = 5,
+    /// The name of a span or a phase, which the program gave, and which is not code. Instants, counters, tags and allocators have
+    /// such names, too.
+    Span = 5,
 }
 
 impl FrameKind {
     /// Every kind, in the order of their numbers.
-    pub const ALL: [Self; 5] = [Self::Native, Self::Python, Self::Script, Self::Extra, Self::Label];
+    pub const ALL: [Self; 5] = [Self::Native, Self::Python, Self::Script, Self::Extra, Self::Span];
 
     /// Returns the kind with this number.
     pub fn from_number(number: u8) -> Option<Self> {
@@ -39,7 +40,7 @@ impl FrameKind {
             Self::Python => "python",
             Self::Script => "script",
             Self::Extra => "extra",
-            Self::Label => "label",
+            Self::Span => "span",
         }
     }
 }

@@ -98,7 +98,7 @@ impl PyFrame {
         self.frame.position.end_column
     }
 
-    /// "python", "native", "script" for another interpreter, "extra" for the original of generated code, or "label" for a name that
+    /// "python", "native", "script" for another interpreter, "extra" for the original of generated code, or "span" for a name that
     /// the program gave to an activity.
     #[getter]
     fn kind<'py>(&self, py: Python<'py>) -> Bound<'py, PyString> {

@@ -26,7 +26,7 @@ class Costs(list[_Row]):
 
     def __init__(self, rows: Iterable[_Row], hidden: Hidden) -> None:
         super().__init__(rows)
-        #: What is inside libraries and the interpreter, and all=True shows.
+        #: The functions inside libraries and the interpreter, which all=True shows.
         self.hidden = hidden
 
 

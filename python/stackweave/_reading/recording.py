@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         "allocations",
         "memory-curve",
     ]
-    _Kind = Literal["python", "native", "script", "extra", "label"]
+    _Kind = Literal["python", "native", "script", "extra", "span"]
     _Measure = Literal["time", "samples", "bytes", "allocations", "live", "peak", "temporary"]
 
 

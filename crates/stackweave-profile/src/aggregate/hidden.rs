@@ -1,4 +1,4 @@
-//! What a view hides, and the sentence about it.
+//! The cost that a view hides, and the sentence about it.
 
 use crate::aggregate::measure::Measure;
 

@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn all_other_code_is_of_the_program() {
-        for kind in [FrameKind::Script, FrameKind::Extra, FrameKind::Label] {
+        for kind in [FrameKind::Script, FrameKind::Extra, FrameKind::Span] {
             assert_eq!(origins(kind, &[("f", "/usr/lib/python3.11/json/__init__.py")]), [Origin::Program], "{kind}");
         }
     }

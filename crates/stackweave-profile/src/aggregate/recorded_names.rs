@@ -243,6 +243,6 @@ fn kind_of(frame: Option<&RecordedFrame>) -> FrameKind {
         Some(RecordedFrame::Native { .. }) => FrameKind::Native,
         Some(RecordedFrame::Python { .. }) => FrameKind::Python,
         Some(RecordedFrame::Script { .. }) => FrameKind::Script,
-        Some(RecordedFrame::Label { .. }) | None => FrameKind::Label,
+        Some(RecordedFrame::Label { .. }) | None => FrameKind::Span,
     }
 }

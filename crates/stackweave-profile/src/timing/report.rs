@@ -27,7 +27,7 @@ pub struct TimingReport {
     pub runs: Vec<RunRow>,
     /// The total time of all threads, in nanoseconds.
     pub total_ns: i64,
-    /// What the view hides.
+    /// The cost that the view hides.
     pub hidden: Hidden,
     /// The counts of the events that were read.
     pub counts: Counts,
@@ -173,7 +173,7 @@ impl ReportBuilder {
         frames.extend(Anomalies::frames(phases, process));
         let names = RecordedNames::resolve(process, &frames, symbolizer);
         let function = |frame: u32| {
-            let unknown = || Function::of_frame(&Frame::named(FrameKind::Label, Frame::UNKNOWN.into()), None);
+            let unknown = || Function::of_frame(&Frame::named(FrameKind::Span, Frame::UNKNOWN.into()), None);
             names.of(frame).first().map_or_else(unknown, |frame| Function::of_frame(frame, None))
         };
         for (frame, facts) in &phases.facts {

@@ -171,7 +171,7 @@ fn filters_select_by_module_file_function_and_kind() {
     let native = shown(Filter { kinds: vec![FrameKind::Native], ..Filter::default() });
     assert_eq!(native.len(), 4);
     assert_eq!(native[2], name("libpython3.11.so.1.0+0x100;fast.so+0x300", 1));
-    let label = shown(Filter { kinds: vec![FrameKind::Label], ..Filter::default() });
+    let label = shown(Filter { kinds: vec![FrameKind::Span], ..Filter::default() });
     assert_eq!(label, [name("phase", 4)]);
     let both = Filter { include: patterns(&["file:*.py"]), exclude: patterns(&["json"]), ..Filter::default() };
     assert_eq!(shown(both), [name("main", 7), name("main;handle", 2)]);

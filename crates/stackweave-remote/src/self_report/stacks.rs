@@ -72,7 +72,7 @@ fn named_thread(thread: ReportedThread, names: &HashMap<CodeAddress, NamedFrames
             }
             ReportedFrame::Python(location) => frames.push(located(location)),
             ReportedFrame::Script(text) => frames.push(named(FrameKind::Script, &text)),
-            ReportedFrame::Label(text) => frames.push(named(FrameKind::Label, &text)),
+            ReportedFrame::Label(text) => frames.push(named(FrameKind::Span, &text)),
         }
     }
     let ReportedThread { task, name, state, problem, .. } = thread;

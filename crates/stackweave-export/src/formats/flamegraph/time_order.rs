@@ -99,7 +99,7 @@ struct Items {
     chains: HashMap<FrameKey, FrameItems>,
 }
 
-/// What a frame shows.
+/// The visible functions of a frame.
 struct FrameItems {
     /// The visible functions, outermost first.
     functions: Vec<u32>,

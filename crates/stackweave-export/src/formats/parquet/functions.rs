@@ -39,7 +39,7 @@ impl FrameNumbers {
         }
         if self.next() == first {
             let key =
-                FunctionKey { kind: FrameKind::Label, name: Frame::UNKNOWN.into(), location: None, first_line: None };
+                FunctionKey { kind: FrameKind::Span, name: Frame::UNKNOWN.into(), location: None, first_line: None };
             let function = self.function(key);
             self.functions.push(function);
         }

@@ -15,7 +15,7 @@ pub(super) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     own_as_self(&module.py().get_type::<PyHidden>())
 }
 
-/// What is not shown because it is inside libraries or the interpreter. all=True shows it.
+/// The functions that are not shown because they are inside libraries or the interpreter. all=True shows them.
 ///
 /// >>> with stackweave.trace("calls.swv") as recorder:
 /// ...     main()

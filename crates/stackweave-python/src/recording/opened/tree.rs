@@ -77,7 +77,7 @@ impl PyCallTree {
         self.called().and_then(|function| line.or(function.first_line))
     }
 
-    /// "python", "native", "script", "extra", or "label" for a span. None for the root.
+    /// "python", "native", "script", "extra", or "span". None for the root.
     #[getter]
     fn kind(&self) -> Option<&'static str> {
         self.called().map(|function| function.kind.as_str())
@@ -122,7 +122,7 @@ impl PyCallTree {
         self.tree.profile.measure().as_str()
     }
 
-    /// What is hidden of the whole tree.
+    /// The functions that are hidden of the whole tree.
     #[getter]
     fn hidden(&self) -> PyHidden {
         PyHidden::of(&self.tree.profile)
