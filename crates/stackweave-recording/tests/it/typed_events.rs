@@ -2,8 +2,8 @@
 
 use stackweave_core::{BlobId, Call, EventKind, Field, FieldType, RawFrame, Role};
 use stackweave_recording::events::{
-    self, Decoder, Ending, Event, HostAction, HostState, HostStateRow, InstantSubject, MemoryEvent, Region, Usage, UsageRow,
-    fields,
+    self, Decoder, Ending, Event, HostAction, HostState, HostStateRow, InstantSubject, MemoryEvent, Region, Usage,
+    UsageRow, fields,
 };
 use stackweave_recording::file::{Encoded, Encoder};
 use stackweave_testkit::random::Random;
@@ -72,7 +72,9 @@ fn meaning(event: &Event<'_>) -> String {
             format!("\"end\",\"{ending}\"")
         }
         Event::Name(name) => format!("\"name\",{},{}", name.frame, name.object),
-        Event::Instant(instant) => format!("\"instant\",{},{}{}", instant.frame, instant.stack, subject(&instant.about)),
+        Event::Instant(instant) => {
+            format!("\"instant\",{},{}{}", instant.frame, instant.stack, subject(&instant.about))
+        }
         Event::Counter(counter) => format!("\"counter\",{},{}", counter.frame, counter.value.to_bits()),
         Event::Sample(sample) => format!("\"sample\",{},{}", sample.stack, sample.weight),
         Event::Allocate(memory) => of_memory("allocate", memory),
