@@ -67,14 +67,26 @@ class Hidden(unittest.TestCase):
         everything = self.recording.top(all=True).hidden
         self.assertEqual((everything.functions, everything.self, everything.costly, str(everything)), (0, 0, 0, ""))
 
-    def test_texts_have_a_sentence(self):
-        sentence = str(self.recording.tree().hidden)
-        self.assertRegex(
-            sentence, r"^\d+ functions inside libraries and the interpreter are hidden.*; all=True shows them$"
-        )
-        for text in (str(self.recording.tree()), self.recording.phases_text()):
-            self.assertEqual(text.splitlines()[-1], f"({sentence})")
-        self.assertNotIn("are hidden", self.recording.phases_text(all=True) + str(self.recording.tree(all=True)))
+    def test_the_text_of_phases_has_a_sentence(self):
+        # Of a share below 1 % there is none.
+        sentence = str(self.recording.phases().hidden)
+        self.assertEqual(f"({sentence})" in self.recording.phases_text().splitlines(), bool(sentence))
+        self.assertNotIn("are hidden", self.recording.phases_text(all=True))
+
+
+class HiddenMemory(unittest.TestCase):
+    def test_the_text_of_a_tree_has_a_sentence(self):
+        # Memory is always allocated inside the interpreter and libraries.
+        with tempfile.TemporaryDirectory(prefix="stackweave-") as folder:
+            with stackweave.memory(os.path.join(folder, "memory.swv")) as recorder:
+                blocks = [bytes(100_000) for _ in range(50)]
+            tree, everything = (recorder.recording.tree(measure="bytes", all=which) for which in (False, True))
+            self.assertGreater(tree.hidden.self, sum(map(len, blocks)))
+            self.assertEqual((tree.hidden.costly, tree.total), (0, everything.total))
+            sentence = str(tree.hidden)
+            self.assertRegex(sentence, r"^\d+ functions inside libraries .* are hidden: .*; all=True shows them$")
+            self.assertEqual(str(tree).splitlines()[-1], f"({sentence})")
+            self.assertNotIn("are hidden", str(everything))
 
 
 class OwnPackage(unittest.TestCase):
