@@ -31,7 +31,7 @@ class Planner:
         self.views = {}
 
     def load(self, text):
-        with self.timing.frame("load schema", FILE, 1):
+        with self.timing.phase("load schema", FILE, 1):
             for number, line in enumerate(text.splitlines(), 1):
                 _, _, name, _, _, _, _, *sources = line.split()
                 self.views[name] = (number, [source for source in sources if source != "join"])
@@ -39,7 +39,7 @@ class Planner:
     def plan(self, query):
         """Returns the cost, and the order of the tables. Records a row for each query."""
         with self.timing.run("plan", query=query) as run:
-            with self.timing.frame("parse"):
+            with self.timing.phase("parse"):
                 sources = [word for word in query.split()[3:] if word != "join"]
             cost, order = self.best_order([self.expand(source, []) for source in sources])
             run.note(cost=round(cost), tables=len(order))
@@ -52,7 +52,7 @@ class Planner:
                 raise LookupError(f"no table or view is called {name}")
             return ROWS[name], [name]
         number, sources = self.views[name]
-        with self.timing.frame(name, FILE, number):
+        with self.timing.phase(name, FILE, number):
             if inside.count(name) == DEEPEST_RECURSION:
                 return 1, [name]
             cost, order = self.best_order([self.expand(source, [*inside, name]) for source in sources])
@@ -60,11 +60,11 @@ class Planner:
             return cost, order
 
     def bind(self, tables):
-        with self.timing.frame("bind columns"):
+        with self.timing.phase("bind columns"):
             return {f"{table}.{column}" for table in tables for column in range(COLUMNS)}
 
     def best_order(self, parts):
-        with self.timing.frame("order joins", parts=len(parts)):
+        with self.timing.phase("order joins", parts=len(parts)):
             return min(map(self.cost_of, itertools.permutations(parts)), key=lambda found: found[0])
 
     def cost_of(self, parts):

@@ -181,7 +181,7 @@ class Said(DynamoCommandCase):
             ([], "no program was given"),
             (["--paint", "x.py"], "unrecognized arguments: --paint"),
             (["--ring", "1MB", "x.py"], "unrecognized arguments: --ring"),
-            (["--flush-every", "soon", "x.py"], "invalid float value: 'soon'"),
+            (["--flush-every", "soon", "x.py"], "--flush-every: 'soon' is not a number of seconds"),
             (["--flush-every", "-1", "x.py"], "--flush-every must be"),
             (["--buffer", "much", "x.py"], "--buffer must be"),
             (["gone.py"], re.escape(f"can't open file '{os.path.realpath(self.folder)}/gone.py'")),

@@ -99,7 +99,7 @@ class Messages(MemoryCommandCase):
         for arguments, text in [
             ([], "no program was given"),
             (["--paint", "x.py"], "unrecognized arguments: --paint"),
-            (["--depth", "deep", "x.py"], "invalid int value: 'deep'"),
+            (["--depth", "deep", "x.py"], "--depth: 'deep' is not a whole number"),
             (["--depth", "0", "x.py"], "--depth must be greater than 0"),
             (["--mode", "sampled", "--sample-every", "often", "x.py"], '--sample-every must be a size like "64MB"'),
             (["--sample-every", "1kB", "--mode", "aggregate", "x.py"], "--sample-every needs --mode sampled"),

@@ -1,6 +1,8 @@
 """The table of options: what it declares is what recorders, commands, notebooks and pages have."""
 
+import contextlib
 import inspect
+import io
 import unittest
 
 import stackweave
@@ -9,7 +11,7 @@ from stackweave._commands.dynamo_arguments import SYNTAX as DYNAMO_COMMAND
 from stackweave._commands.memory_arguments import SYNTAX as MEMORY_COMMAND
 from stackweave._commands.record_arguments import SYNTAX as RECORD_COMMAND
 from stackweave._commands.trace_arguments import SYNTAX as TRACE_COMMAND
-from stackweave._integrations.notebook.options import parse_cell
+from stackweave._integrations.notebook.options import WrongOption, parse_cell
 from stackweave._options import table
 from stackweave.torch import cuda_memory
 from stackweave.torch.dynamo import profile
@@ -91,6 +93,32 @@ class Table(unittest.TestCase):
                     parsed = arguments.given_options(syntax.options, parser.parse_args(words))
                     self.assertEqual(parsed, {option.name: value})
                     self.assertIn(option.flag, parser.format_help())
+
+    def test_a_wrong_number_is_a_sentence(self):
+        wrong = {"NUMBER": "is not a whole number", "SECONDS": "is not a number of seconds"}
+        found = set()
+        for name, (syntax, options) in COMMANDS.items():
+            parser = arguments.parser_of(syntax, "stackweave")
+            for option in options:
+                metavar = option.kind.argument(option.default).get("metavar")
+                if metavar in wrong and option.in_commands:
+                    with self.subTest(name, option=option.name):
+                        found.add(metavar)
+                        sentence = (
+                            f"stackweave {name}: {option.flag}: 'x' {wrong[metavar]}; see stackweave {name} --help\n"
+                        )
+                        self.assertEqual(self.refused(parser, [option.flag, "x"]), sentence)
+        self.assertEqual(found, set(wrong))
+        with self.assertRaises(WrongOption) as refused:
+            parse_cell("trace", "--max-depth x")
+        self.assertEqual(str(refused.exception), "%trace: --max-depth: 'x' is not a whole number; see %trace?")
+
+    def refused(self, parser, words):
+        errors = io.StringIO()
+        with contextlib.redirect_stderr(errors), self.assertRaises(SystemExit) as ended:
+            parser.parse_args(words)
+        self.assertEqual(ended.exception.code, 2)
+        return errors.getvalue()
 
     def test_each_magic_has_each_option_of_its_recorder(self):
         for name in ("trace", "memory", "record"):

@@ -103,7 +103,7 @@ class StartTest(RecordingCase):
             self.assertIn(f"of ring {number}", {event.name for event in stackweave.open(path).events()})
 
     def test_a_timing_is_saved_completely_and_replaces_no_file(self):
-        with stackweave.Timing() as timing, timing.frame("one"):
+        with stackweave.Timing() as timing, timing.phase("one"):
             pass
         saved = os.path.join(self.folder, "saved.swv")
         self.assertEqual(timing.save(saved), saved)

@@ -57,7 +57,7 @@ class Events(RecordingCase):
         tick, end = recording.recording.events()
         self.assertRegex(repr(tick), r"<stackweave.Event instant \"tick\" at \d+\.\d+ s on thread \d+>")
         self.assertEqual((tick.kind, tick.process, tick.thread), ("instant", os.getpid(), threading.get_native_id()))
-        self.assertEqual((tick.thread_name, tick.frame.kind), (threading.current_thread().name, "label"))
+        self.assertEqual((tick.thread_name, tick.frame.kind), (threading.current_thread().name, "span"))
         self.assertEqual((end.name, end.frame, end.values, end.details, end.stack), (None, None, {}, {}, ()))
 
     def test_several_files_are_one_recording(self):
@@ -119,7 +119,7 @@ class Profiles(RecordingCase):
         root = self.record_spans().recording.tree()
         self.assertEqual((root.name, root.measure, root.kind), (None, "time", None))
         (outer,) = root.children
-        self.assertEqual((outer.name, outer.calls, outer.kind, outer.filename), ("outer", 3, "label", None))
+        self.assertEqual((outer.name, outer.calls, outer.kind, outer.filename), ("outer", 3, "span", None))
         inner, other = sorted(outer.children, key=lambda node: node.name)
         self.assertEqual((inner.name, inner.calls, other.name, other.calls), ("inner", 3, "other", 3))
         (again,) = inner.children

@@ -145,7 +145,7 @@ class Programs(TerminationCase):
 import os, signal, sys, stackweave
 timing = stackweave.Timing(sys.argv[1])
 for _ in range({CALLS}):
-    with timing.frame("step", "steps.toml"):
+    with timing.phase("step", "steps.toml"):
         pass
 os.kill(os.getpid(), signal.SIGTERM)
 """

@@ -19,16 +19,16 @@ class Anomalies(RecordingCase):
         with stackweave.Timing() as timing:
             for number in range(depth):
                 timing.push("deep", "f.py", number % 3)
-            self.assertEqual(len(timing.open_frames()), depth)
+            self.assertEqual(len(timing.open_phases()), depth)
             for _ in range(depth):
                 timing.pop()
         self.assertFalse(timing.problems())
         rows = {line: row[:2] for (_, line, _), row in timing.recording.stats().stats.items()}
         self.assertEqual(rows, {line: (1, len(range(line, depth, 3))) for line in range(3)})
 
-    def test_a_frame_around_100_000_that_are_left_open(self):
+    def test_a_phase_around_100_000_that_are_left_open(self):
         with stackweave.Timing() as timing:
-            with timing.frame("around"):
+            with timing.phase("around"):
                 for _ in range(100_000):
                     timing.push("left")
         self.assertEqual(timing.problems(), (0, 100_000, 0, 0))
@@ -54,7 +54,7 @@ class Anomalies(RecordingCase):
     def test_details_that_do_not_fit(self):
         with stackweave.Timing() as timing:
             timing.push("a", text="x" * 1_000_000)
-            with timing.frame("b") as phase:
+            with timing.phase("b") as phase:
                 phase.note(text="y" * 1_000_000)
             timing.pop()
         self.assertEqual(pairs(timing), (Counter({"a": 1, "b": 1}), []))
@@ -97,7 +97,7 @@ class Anomalies(RecordingCase):
         with stackweave.Timing() as timing:
             for number in range(300):
                 Noisy()
-                with timing.frame(f"frame {number}", "f.py", number, values=[{}, []]) as phase:
+                with timing.phase(f"frame {number}", "f.py", number, values=[{}, []]) as phase:
                     phase.note(more=[number])
                     timing.push("inner", text=str(number))
                     timing.pop(done=[object()])
@@ -107,9 +107,9 @@ class Anomalies(RecordingCase):
         self.assertEqual((whole["inner"], whole["collected"], still_open), (300, 300, []))
         self.assertFalse(timing.problems())
 
-    def test_a_frame_around_the_yield_of_a_generator(self):
+    def test_a_phase_around_the_yield_of_a_generator(self):
         def steps(name):
-            with timing.frame(name):
+            with timing.phase(name):
                 yield 1
                 yield 2
 
@@ -146,7 +146,7 @@ assert not timing.problems(), timing.problems()
         self.assertGreater(whole["handler"], 0)
 
     def test_an_unhandled_exception(self):
-        script = START + "with timing.frame('a'):\n    timing.push('b')\n    1 / 0\n"
+        script = START + "with timing.phase('a'):\n    timing.push('b')\n    1 / 0\n"
         self.run_script(script, status=1, stderr="Traceback .*ZeroDivisionError.*\n")
         events = event_tuples(stackweave.open(self.path))
         self.assertEqual(events[:3], [("begin", "a"), ("begin", "b"), ("end-left-open",)])

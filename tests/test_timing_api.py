@@ -16,11 +16,11 @@ class PushAndPop(TimingCase):
         self.timing.push("f", "model.py", 12)
         self.timing.push("g", filename="other.py")
         self.timing.push(lineno=3, name="h")
-        self.assertEqual(self.timing.open_frames(), [("f", "model.py", 12), ("g", "other.py", 0), ("h", "", 3)])
-        self.assertEqual(self.timing.current(), stackweave.OpenFrame("h", "", 3))
+        self.assertEqual(self.timing.open_phases(), [("f", "model.py", 12), ("g", "other.py", 0), ("h", "", 3)])
+        self.assertEqual(self.timing.current(), stackweave.OpenPhase("h", "", 3))
         frames = [event.frame for event in self.timing.recording.events()]
         self.assertEqual([(f.name, f.filename, f.lineno) for f in frames][:1], [("f", "model.py", 12)])
-        self.assertEqual({frame.kind for frame in frames}, {"label"})
+        self.assertEqual({frame.kind for frame in frames}, {"span"})
 
     def test_equal_locations_are_one_function_though_their_objects_differ(self):
         for number in (300, 301):
@@ -88,7 +88,7 @@ class PushAndPop(TimingCase):
             (lambda: self.timing.push("f", name="g"), TypeError, "multiple values for argument 'name'"),
             (lambda: self.timing.pop(1), TypeError, r"pop\(\) takes no positional arguments but 1 were given"),
             (lambda: self.timing.pop(failed=1), TypeError, "failed must be a bool, not int"),
-            (lambda: self.timing.frame(3), TypeError, "name must be a str, not int"),
+            (lambda: self.timing.phase(3), TypeError, "name must be a str, not int"),
             (lambda: self.timing.run(), TypeError, r"run\(\) missing 1 required argument: 'name'"),
             (
                 lambda: stackweave.Timing(clock=3),
@@ -105,7 +105,7 @@ class PushAndPop(TimingCase):
         for call, kind, message in wrong:
             with self.subTest(message=message), self.assertRaisesRegex(kind, message):
                 call()
-        self.assertEqual(self.timing.open_frames(), [])
+        self.assertEqual(self.timing.open_phases(), [])
         self.assertEqual(event_tuples(self.timing), [])
 
     def test_a_recording_without_phases_has_none(self):
@@ -117,7 +117,7 @@ class PushAndPop(TimingCase):
 
     def test_signatures_of_the_methods(self):
         expected = "(self, /, name, filename='', lineno=0, **attributes)"
-        for method in (stackweave.Timing.push, stackweave.Timing.frame, stackweave.Timing.run):
+        for method in (stackweave.Timing.push, stackweave.Timing.phase, stackweave.Timing.run):
             self.assertEqual(str(inspect.signature(method)), expected)
         self.assertEqual(str(inspect.signature(stackweave.Timing.pop)), "(self, /, *, failed=False, **attributes)")
         self.assertEqual(stackweave.Timing.push.__name__, "push")
@@ -125,7 +125,7 @@ class PushAndPop(TimingCase):
 
 class Problems(TimingCase):
     def test_all_is_well(self):
-        with self.timing.frame("a"):
+        with self.timing.phase("a"):
             self.timing.push("b")
             self.timing.pop()
         problems = self.timing.problems()
@@ -154,7 +154,7 @@ class Problems(TimingCase):
 
     def test_phases_that_were_left_open(self):
         for _ in range(2):
-            with self.timing.frame("around"):
+            with self.timing.phase("around"):
                 self.timing.push("forgotten", "f.py", 7)
                 self.timing.push("inner")
         self.assertEqual(self.timing.problems(), (0, 4, 0, 0))
@@ -172,15 +172,15 @@ class Problems(TimingCase):
         self.timing.stop()
         self.assertGreaterEqual(self.timing.problems().still_open, 1)
 
-    def test_a_pop_that_ended_a_frame(self):
-        with self.timing.frame("a"):
+    def test_a_pop_that_ended_a_phase(self):
+        with self.timing.phase("a"):
             self.timing.pop()
         self.assertEqual(self.timing.problems(), (0, 0, 0, 1))
         (sentence,) = self.timing.explain_problems()
-        self.assertIn("1 end of frames that were not open any more", sentence)
+        self.assertIn("1 end of phases that were not open any more", sentence)
 
-    def test_a_frame_that_ends_on_another_thread(self):
-        phase = self.timing.frame("a").__enter__()
+    def test_a_phase_that_ends_on_another_thread(self):
+        phase = self.timing.phase("a").__enter__()
         other = threading.Thread(target=phase.__exit__, args=(None, None, None))
         other.start()
         other.join()

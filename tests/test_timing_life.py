@@ -46,7 +46,7 @@ class Life(RecordingCase):
 
     def test_it_can_be_saved_at_any_time(self):
         timing = stackweave.Timing()
-        with timing.frame("a"):
+        with timing.phase("a"):
             self.assertEqual(timing.save(self.path), self.path)
         self.assertEqual(event_tuples(stackweave.open(self.path)), [("begin", "a")])
         with self.assertRaises(FileExistsError):
@@ -105,15 +105,15 @@ class Life(RecordingCase):
 
     def test_phases_after_its_end_are_ignored(self):
         timing = stackweave.Timing(self.path)
-        phase = timing.frame("open").__enter__()
-        decorated = timing.frame("f")(lambda: 3)
+        phase = timing.phase("open").__enter__()
+        decorated = timing.phase("f")(lambda: 3)
         timing.stop()
         timing.push("a", x=1)
         timing.pop()
         timing.pop(failed=True)
         phase.note(x=1)
         phase.__exit__(None, None, None)
-        with timing.frame("b"), timing.run("c"):
+        with timing.phase("b"), timing.run("c"):
             pass
         self.assertEqual(decorated(), 3)
         self.assertEqual(event_tuples(timing), [("begin", "open")])
@@ -125,11 +125,11 @@ class Life(RecordingCase):
             timing.pause()
             timing.push("unseen")
             timing.pop()
-            with timing.frame("unseen too"):
+            with timing.phase("unseen too"):
                 timing.push("left open")
             timing.pop()
             timing.resume()
-            with timing.frame("after"):
+            with timing.phase("after"):
                 pass
         self.assertEqual(event_tuples(timing), [("begin", "before"), ("end",), ("begin", "after"), ("end",)])
         self.assertFalse(timing.problems())
@@ -159,7 +159,7 @@ class Life(RecordingCase):
             with self.assertRaises(TypeError):
                 copy.copy(timing)
             with self.assertRaises(TypeError):
-                pickle.dumps(timing.frame("a"))
+                pickle.dumps(timing.phase("a"))
 
     def test_it_is_released(self):
         """Even if its clock refers to it."""
@@ -172,7 +172,7 @@ class Life(RecordingCase):
         program.timing = stackweave.Timing(clock=program.now)
         program.timing.push("a")
         program.timing.stop()
-        program.phase = program.timing.frame("b")
+        program.phase = program.timing.phase("b")
         gone = weakref.ref(program), weakref.ref(program.timing)
         del program
         gc.collect()
@@ -211,7 +211,7 @@ class Life(RecordingCase):
         with stackweave.Timing(clock=clock) as timing:
             timing.push("a")
             failing.append(1)
-            for call in (lambda: timing.push("b"), timing.pop, lambda: timing.frame("c").__enter__()):
+            for call in (lambda: timing.push("b"), timing.pop, lambda: timing.phase("c").__enter__()):
                 self.assertRaises(LookupError, call)
             failing.clear()
             timing.pop()

@@ -118,7 +118,7 @@ class Programs(RecordingCase):
         script = """
 import stackweave
 timing = stackweave.Timing.from_environment()
-with timing.frame("in another program"):
+with timing.phase("in another program"):
     pass
 timing.stop()
 """

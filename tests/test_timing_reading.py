@@ -99,7 +99,7 @@ class Phases(TimingCase):
         self.pop(5)
         self.push(5, "g", bytecode_count=5, inline_depth=1, note="x")
         self.pop(6)
-        with self.at(10).frame("outer"):
+        with self.at(10).phase("outer"):
             self.push(11, "inner")
             self.at(12)
         rows = by_name(self.opened().phases())

@@ -55,7 +55,7 @@ class Threads(RecordingCase):
                 thread = threading.Thread(target=lambda name=f"thread {number}": [timing.push(name) for _ in range(3)])
                 thread.start()
                 thread.join()
-            with timing.frame("after"):
+            with timing.phase("after"):
                 pass
         whole, still_open = pairs(timing)
         self.assertEqual(whole["after"], 1)
@@ -68,7 +68,7 @@ class Threads(RecordingCase):
 
         def work():
             while not finished.is_set():
-                with timing.frame("outer"):
+                with timing.phase("outer"):
                     timing.push("inner", "f.py", 3)
                     timing.pop()
 
@@ -153,7 +153,7 @@ class Last:
     def __del__(self):
         timing.push("too late")
         timing.pop()
-        with timing.frame("later"):
+        with timing.phase("later"):
             pass
         print("done")
 last = Last()
@@ -171,7 +171,7 @@ timing.push("open")
         script = """
 def work():
     while True:
-        with timing.frame("outer", x=1):
+        with timing.phase("outer", x=1):
             timing.push("inner", "f.py", 3)
             timing.pop(graph=1)
         began.set()
@@ -271,7 +271,7 @@ print(len(timing.recording.stats().stats) > 10, timing.problems())
                 timing.pop()
 
         draining = threading.Thread(target=drain)
-        with timing.frame("outermost"):
+        with timing.phase("outermost"):
             work()
             draining.start()
             self.addCleanup(draining.join)

@@ -68,9 +68,9 @@ class HandComputed(RecordingCase):
 
     def test_failure_ends_at_its_own_time(self):
         with self.assertRaises(KeyError):
-            with self.timing.frame("outer"):
+            with self.timing.phase("outer"):
                 self.clock.pass_(3)
-                with self.timing.frame("fails"):
+                with self.timing.phase("fails"):
                     self.clock.pass_(40)
                     raise KeyError("gone")
         self.timing.push("later")
@@ -82,7 +82,7 @@ class HandComputed(RecordingCase):
         self.assertEqual(failed, [{"error": "KeyError: 'gone'"}, {"error": "KeyError: 'gone'"}, {}])
 
     def test_an_open_phase_ends_with_the_phase_around_it(self):
-        with self.timing.frame("outer"):
+        with self.timing.phase("outer"):
             self.timing.push("left")
             self.clock.pass_(5)
             self.timing.push("left too")

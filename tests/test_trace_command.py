@@ -149,7 +149,7 @@ class Said(TraceCommandCase):
             (["-m"], "-m needs the name of a module"),
             (["-c"], "-c needs code"),
             (["--paint", "x.py"], "unrecognized arguments: --paint"),
-            (["--max-depth", "deep", "x.py"], "invalid int value: 'deep'"),
+            (["--max-depth", "deep", "x.py"], "--max-depth: 'deep' is not a whole number"),
             (["--max-depth", "0", "x.py"], "--max-depth must be greater than 0"),
             (["--min-duration", "10 parsecs", "x.py"], '--min-duration must be a time like "10us"'),
             (["--demote=many", "x.py"], "--demote"),

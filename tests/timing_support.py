@@ -102,14 +102,14 @@ def pairs(recording):
 
     Raises if a phase ends that has not started.
     """
-    open_frames, whole = {}, Counter()
+    open_phases, whole = {}, Counter()
     for event in recording_of(recording).events():
-        stack = open_frames.setdefault((event.process, event.thread), [])
+        stack = open_phases.setdefault((event.process, event.thread), [])
         if event.role in ("begin", "open"):
             stack.append(event.name)
         elif event.role == "end":
             whole[stack.pop()] += 1
-    return whole, [name for stack in open_frames.values() for name in stack]
+    return whole, [name for stack in open_phases.values() for name in stack]
 
 
 class TimingCase(RecordingCase):

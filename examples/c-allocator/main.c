@@ -41,7 +41,7 @@ static void open_device(int number)
     segment.address = device->start;
     segment.bytes = SEGMENT_BYTES;
     segment.device = number;
-    check("record_segment_alloc", stackweave_record_segment_alloc(&segment));
+    check("record_segment_allocate", stackweave_record_segment_allocate(&segment));
 }
 
 /* Holds the lock: Stackweave takes neither a lock nor the GIL. */
@@ -55,7 +55,7 @@ static stackweave_host_block device_alloc(int number, uint64_t bytes, uint64_t s
     block.bytes = bytes;
     block.device = number;
     block.stream = stream;
-    check("record_alloc", stackweave_record_alloc(&block));
+    check("record_allocate", stackweave_record_allocate(&block));
     pthread_mutex_unlock(&device->lock);
     return block;
 }

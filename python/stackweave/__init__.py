@@ -21,7 +21,7 @@ A recorder writes a recording, and its property `recording` reads it:
 >>> recorder.recording.export("report.html")
 
 >>> with stackweave.Timing("phases.swv") as timing:
-...     with timing.frame("plan", "query.sql", 3):
+...     with timing.phase("plan", "query.sql", 3):
 ...         plan()
 
 >>> with stackweave.Recorder("out.swv") as recorder:
@@ -37,6 +37,7 @@ try:
         Event,
         ExportError,
         Frame,
+        Hidden,
         Phase,
         RecordingError,
         Registration,
@@ -70,6 +71,7 @@ except ModuleNotFoundError:
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._include import get_include
+    from ._reading.costs import Costs
     from ._reading.memory import RecordedMemory
     from ._reading.memory_devices import DeviceMemory, DeviceMoment, DevicePool, DeviceState, FailedRequest
     from ._reading.memory_usage import FunctionUsage, Usage, UsageRow
@@ -82,7 +84,7 @@ if TYPE_CHECKING:
     from ._recorders.memory import MemoryRecorder, allocation_traceback, memory
     from ._recorders.memory_tags import memory_tag
     from ._recorders.recorder import Recorder, Summary
-    from ._recorders.timing import OpenFrame, Timing
+    from ._recorders.timing import OpenPhase, Timing
     from ._recorders.timing_problems import Problems
     from ._recorders.trace import TraceRecorder, trace
 
@@ -90,6 +92,7 @@ __all__ = [
     "CallTree",
     "CallerCost",
     "CombinedRecorder",
+    "Costs",
     "DeviceMemory",
     "DeviceMoment",
     "DevicePool",
@@ -101,10 +104,11 @@ __all__ = [
     "FunctionCost",
     "FunctionUsage",
     "GroupUsage",
+    "Hidden",
     "LiveMemory",
     "MemoryRecorder",
     "MemoryTotals",
-    "OpenFrame",
+    "OpenPhase",
     "Phase",
     "PhaseCost",
     "Problems",
@@ -155,6 +159,7 @@ __all__ = [
 #: The modules of the names that not every program needs: they are imported when they are first used.
 _LATER = {
     "get_include": "_include",
+    "Costs": "_reading.costs",
     "RecordedMemory": "_reading.memory",
     "DeviceMemory": "_reading.memory_devices",
     "DeviceMoment": "_reading.memory_devices",
@@ -185,7 +190,7 @@ _LATER = {
     "memory_tag": "_recorders.memory_tags",
     "Recorder": "_recorders.recorder",
     "Summary": "_recorders.recorder",
-    "OpenFrame": "_recorders.timing",
+    "OpenPhase": "_recorders.timing",
     "Timing": "_recorders.timing",
     "Problems": "_recorders.timing_problems",
     "TraceRecorder": "_recorders.trace",

@@ -136,7 +136,7 @@ def contenders(folder, profiler, depth):
     if depth == 0:
         yield pair, "cProfile", profiled
         yield pair, "a call", lambda: calling
-        yield entered, "ours", lambda: entering(timing().frame)
+        yield entered, "ours", lambda: entering(timing().phase)
         yield entered, "contextlib", by_hand
 
 

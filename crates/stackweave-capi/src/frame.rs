@@ -19,7 +19,7 @@ pub enum stackweave_frame_kind {
     /// The original of the generated code in the Python frame that it calls.
     STACKWEAVE_FRAME_EXTRA = 4,
     /// A name that the program gave to an activity, instead of code.
-    STACKWEAVE_FRAME_LABEL = 5,
+    STACKWEAVE_FRAME_SPAN = 5,
 }
 
 const _: () = {
@@ -28,7 +28,7 @@ const _: () = {
         stackweave_frame_kind::STACKWEAVE_FRAME_PYTHON,
         stackweave_frame_kind::STACKWEAVE_FRAME_SCRIPT,
         stackweave_frame_kind::STACKWEAVE_FRAME_EXTRA,
-        stackweave_frame_kind::STACKWEAVE_FRAME_LABEL,
+        stackweave_frame_kind::STACKWEAVE_FRAME_SPAN,
     ];
     assert!(known.len() == FrameKind::ALL.len());
     let mut index = 0;
@@ -45,7 +45,7 @@ impl From<FrameKind> for stackweave_frame_kind {
             FrameKind::Native => Self::STACKWEAVE_FRAME_NATIVE,
             FrameKind::Script => Self::STACKWEAVE_FRAME_SCRIPT,
             FrameKind::Extra => Self::STACKWEAVE_FRAME_EXTRA,
-            FrameKind::Label => Self::STACKWEAVE_FRAME_LABEL,
+            FrameKind::Span => Self::STACKWEAVE_FRAME_SPAN,
         }
     }
 }
@@ -137,6 +137,7 @@ mod tests {
             module: Some("".into()),
             is_inlined: true,
             address: Some(7),
+            is_own: false,
         }
     }
 

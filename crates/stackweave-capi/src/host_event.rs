@@ -6,12 +6,12 @@ use stackweave_memory::HostEventKind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum stackweave_host_event_kind {
-    /// The allocator has allocated a block: as stackweave_record_alloc.
-    STACKWEAVE_HOST_ALLOC = 1,
+    /// The allocator has allocated a block: as stackweave_record_allocate.
+    STACKWEAVE_HOST_ALLOCATE = 1,
     /// The allocator frees a block, and may reuse it at once: as stackweave_record_free.
     STACKWEAVE_HOST_FREE = 2,
-    /// The allocator has allocated a segment: as stackweave_record_segment_alloc.
-    STACKWEAVE_HOST_SEGMENT_ALLOC = 3,
+    /// The allocator has allocated a segment: as stackweave_record_segment_allocate.
+    STACKWEAVE_HOST_SEGMENT_ALLOCATE = 3,
     /// The allocator frees a segment: as stackweave_record_segment_free.
     STACKWEAVE_HOST_SEGMENT_FREE = 4,
     /// A block was allocated before the recording began. It has no stack.
@@ -49,9 +49,9 @@ pub enum stackweave_host_event_kind {
 
 const _: () = {
     let known = [
-        (stackweave_host_event_kind::STACKWEAVE_HOST_ALLOC, HostEventKind::Allocate),
+        (stackweave_host_event_kind::STACKWEAVE_HOST_ALLOCATE, HostEventKind::Allocate),
         (stackweave_host_event_kind::STACKWEAVE_HOST_FREE, HostEventKind::Free),
-        (stackweave_host_event_kind::STACKWEAVE_HOST_SEGMENT_ALLOC, HostEventKind::Segment),
+        (stackweave_host_event_kind::STACKWEAVE_HOST_SEGMENT_ALLOCATE, HostEventKind::Segment),
         (stackweave_host_event_kind::STACKWEAVE_HOST_SEGMENT_FREE, HostEventKind::SegmentFree),
         (stackweave_host_event_kind::STACKWEAVE_HOST_BLOCK_PRESENT, HostEventKind::Present),
         (stackweave_host_event_kind::STACKWEAVE_HOST_FREE_REQUESTED, HostEventKind::FreeRequested),

@@ -91,7 +91,7 @@ pub unsafe extern "C" fn stackweave_record_host_event(
 /// `block` is null, or points to a block whose size is correct.
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub unsafe extern "C" fn stackweave_record_alloc(block: *const stackweave_host_block) -> stackweave_status {
+pub unsafe extern "C" fn stackweave_record_allocate(block: *const stackweave_host_block) -> stackweave_status {
     let here = 0_u8;
     let stack_address = black_box(&raw const here).addr();
     // SAFETY: the caller guarantees the block.
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn stackweave_record_alloc(block: *const stackweave_host_b
 /// the allocator can reuse the block.
 ///
 /// # Safety
-/// As for stackweave_record_alloc.
+/// As for stackweave_record_allocate.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub unsafe extern "C" fn stackweave_record_free(block: *const stackweave_host_block) -> stackweave_status {
@@ -120,10 +120,12 @@ pub unsafe extern "C" fn stackweave_record_free(block: *const stackweave_host_bl
 /// memory; their blocks do.
 ///
 /// # Safety
-/// As for stackweave_record_alloc.
+/// As for stackweave_record_allocate.
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub unsafe extern "C" fn stackweave_record_segment_alloc(segment: *const stackweave_host_block) -> stackweave_status {
+pub unsafe extern "C" fn stackweave_record_segment_allocate(
+    segment: *const stackweave_host_block,
+) -> stackweave_status {
     let here = 0_u8;
     let stack_address = black_box(&raw const here).addr();
     // SAFETY: the caller guarantees the segment.
@@ -135,7 +137,7 @@ pub unsafe extern "C" fn stackweave_record_segment_alloc(segment: *const stackwe
 /// Records that the host's allocator frees a segment or a part of one: the `bytes` from `address` on.
 ///
 /// # Safety
-/// As for stackweave_record_alloc.
+/// As for stackweave_record_allocate.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub unsafe extern "C" fn stackweave_record_segment_free(segment: *const stackweave_host_block) -> stackweave_status {

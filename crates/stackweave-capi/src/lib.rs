@@ -66,8 +66,8 @@ pub use host_event::stackweave_host_event_kind;
 #[doc(hidden)]
 pub use host_recording::has_sink;
 pub use host_recording::{
-    stackweave_record_alloc, stackweave_record_free, stackweave_record_host_event, stackweave_record_segment_alloc,
-    stackweave_record_segment_free, stackweave_set_memory_sink,
+    stackweave_record_allocate, stackweave_record_free, stackweave_record_host_event,
+    stackweave_record_segment_allocate, stackweave_record_segment_free, stackweave_set_memory_sink,
 };
 pub use last_error::stackweave_last_error;
 pub use location::{stackweave_add_location, stackweave_location, stackweave_location_list};

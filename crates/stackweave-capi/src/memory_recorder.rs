@@ -61,7 +61,7 @@ fn no_recording() -> CallError {
 }
 
 /// Starts to record every allocation of the process to a file: malloc and related functions, mappings, and the blocks that
-/// the host records with stackweave_record_alloc, each with its woven stack. Null `options` record the history of all
+/// the host records with stackweave_record_allocate, each with its woven stack. Null `options` record the history of all
 /// memory. Only one recording can be active. Returns STACKWEAVE_BUSY also while another copy of Stackweave in this process
 /// records; that copy receives the host's events.
 ///

@@ -114,9 +114,7 @@ pub unsafe extern "C" fn stackweave_get_raw_frames(
                     (stackweave_frame_kind::STACKWEAVE_FRAME_PYTHON, u64::from(instruction), false)
                 }
                 RawFrameKind::Script { word, .. } => (stackweave_frame_kind::STACKWEAVE_FRAME_SCRIPT, word, false),
-                RawFrameKind::Label(label) => {
-                    (stackweave_frame_kind::STACKWEAVE_FRAME_LABEL, label.get().into(), false)
-                }
+                RawFrameKind::Label(label) => (stackweave_frame_kind::STACKWEAVE_FRAME_SPAN, label.get().into(), false),
             };
             let raw = stackweave_raw_frame { word: frame.to_bits(), position, kind, is_exact };
             // SAFETY: index < capacity, and the caller guarantees the capacity.

@@ -11,14 +11,14 @@ use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use common::{INCLUDE, compilers, example, library_folder, run, static_library, workshop};
-use stackweave::stackweave_host_event_kind::{STACKWEAVE_HOST_ALLOC, STACKWEAVE_HOST_FREE};
+use stackweave::stackweave_host_event_kind::{STACKWEAVE_HOST_ALLOCATE, STACKWEAVE_HOST_FREE};
 use stackweave::stackweave_status::{STACKWEAVE_BAD_ARGUMENT, STACKWEAVE_BUSY, STACKWEAVE_NO_RECORDING, STACKWEAVE_OK};
 use stackweave::{
     STACKWEAVE_MEMORY_AGGREGATE, STACKWEAVE_MEMORY_NO_MAPPINGS, STACKWEAVE_MEMORY_OVERWRITE, stackweave_host_block,
     stackweave_last_error, stackweave_memory_get_usage, stackweave_memory_options, stackweave_memory_pause,
     stackweave_memory_resume, stackweave_memory_start, stackweave_memory_stop, stackweave_memory_usage,
-    stackweave_memory_write_snapshot, stackweave_record_alloc, stackweave_record_free, stackweave_record_host_event,
-    stackweave_record_segment_alloc, stackweave_record_segment_free, stackweave_status,
+    stackweave_memory_write_snapshot, stackweave_record_allocate, stackweave_record_free, stackweave_record_host_event,
+    stackweave_record_segment_allocate, stackweave_record_segment_free, stackweave_status,
 };
 use stackweave_profile::memory::{DeviceUsage, MemoryQuery, MemoryUsage, UsageSource, read_usage};
 use stackweave_recording::Recording;
@@ -84,7 +84,7 @@ fn device(usage: &MemoryUsage, device: i64) -> &DeviceUsage {
 #[inline(never)]
 extern "C" fn allocate(block: &stackweave_host_block) -> stackweave_status {
     // SAFETY: a complete block.
-    let status = unsafe { stackweave_record_alloc(block) };
+    let status = unsafe { stackweave_record_allocate(block) };
     std::hint::black_box(&status);
     status
 }
@@ -128,7 +128,7 @@ fn segments_do_not_count_as_memory() {
     let (segment, block) = (block(0x10_0000, 1 << 20, 0), block(0x10_0000, 512, 0));
     // SAFETY: complete blocks.
     unsafe {
-        assert_eq!(stackweave_record_segment_alloc(&raw const segment), STACKWEAVE_OK);
+        assert_eq!(stackweave_record_segment_allocate(&raw const segment), STACKWEAVE_OK);
         assert_eq!(allocate(&block), STACKWEAVE_OK);
         assert_eq!((usage(0).live_bytes, usage(0).live_blocks), (512, 1));
         assert_eq!(free(&block), STACKWEAVE_OK);
@@ -169,7 +169,10 @@ fn host_events_are_recorded_by_their_number() {
     let first = std::mem::offset_of!(stackweave_host_block, text);
     assert_eq!(record(1, &stackweave_host_block { size: first - 8, ..complete }), STACKWEAVE_BAD_ARGUMENT);
     assert_eq!(usage(2).allocations, 0);
-    assert_eq!(record(STACKWEAVE_HOST_ALLOC as u32, &stackweave_host_block { size: first, ..complete }), STACKWEAVE_OK);
+    assert_eq!(
+        record(STACKWEAVE_HOST_ALLOCATE as u32, &stackweave_host_block { size: first, ..complete }),
+        STACKWEAVE_OK
+    );
     assert_eq!((usage(2).live_blocks, usage(2).live_bytes), (1, 64));
     assert_eq!(record(STACKWEAVE_HOST_FREE as u32, &complete), STACKWEAVE_OK);
     assert_eq!((usage(2).live_blocks, usage(2).frees), (0, 1));
@@ -206,10 +209,10 @@ fn invalid_calls_return_errors() {
     // SAFETY: null, or a complete structure.
     unsafe {
         assert_eq!(stackweave_memory_start(ptr::null(), ptr::null()), STACKWEAVE_BAD_ARGUMENT);
-        assert_eq!(stackweave_record_alloc(ptr::null()), STACKWEAVE_BAD_ARGUMENT);
+        assert_eq!(stackweave_record_allocate(ptr::null()), STACKWEAVE_BAD_ARGUMENT);
         let short = stackweave_host_block { size: 8, ..block(1, 1, 0) };
         assert_eq!(stackweave_record_free(&raw const short), STACKWEAVE_BAD_ARGUMENT);
-        assert_eq!(stackweave_record_segment_alloc(ptr::null()), STACKWEAVE_BAD_ARGUMENT);
+        assert_eq!(stackweave_record_segment_allocate(ptr::null()), STACKWEAVE_BAD_ARGUMENT);
     }
     let path = file("refused");
     assert_eq!((start(&path, 9, 0), start(&path, 0, 1 << 20)), (STACKWEAVE_BAD_ARGUMENT, STACKWEAVE_BAD_ARGUMENT));

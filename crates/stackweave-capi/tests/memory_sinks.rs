@@ -39,7 +39,7 @@ impl LibraryCopy {
         // SAFETY: the signatures are those of the header.
         unsafe {
             Self {
-                alloc: transmute(symbol("stackweave_record_alloc")),
+                alloc: transmute(symbol("stackweave_record_allocate")),
                 free: transmute(symbol("stackweave_record_free")),
                 start: transmute(symbol("stackweave_memory_start")),
                 stop: transmute(symbol("stackweave_memory_stop")),

@@ -417,7 +417,7 @@ pub(crate) enum MeasureChoice {
 
 /// Returns the parser of a kind of frames; the most common kind is listed first.
 fn frame_kind() -> impl TypedValueParser<Value = FrameKind> {
-    let names = PossibleValuesParser::new(["python", "native", "script", "extra", "label"]);
+    let names = PossibleValuesParser::new(["python", "native", "script", "extra", "span"]);
     names.try_map(|name| FrameKind::from_name(&name).ok_or("not a kind of frames"))
 }
 

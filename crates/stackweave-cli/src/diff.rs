@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stackweave_profile::Diff as ProfileDiff;
+use stackweave_profile::{Diff as ProfileDiff, Hidden};
 
 use crate::arguments::DiffArguments;
 use crate::diff_gate::{Checked, Gate, Sides};
@@ -10,7 +10,7 @@ use crate::diff_json;
 use crate::failure::Failure;
 use crate::screen::{OutputFeatures, show, show_json};
 use crate::selection::Selected;
-use crate::text::{DiffOptions, write_diff};
+use crate::text::{ALL, DiffOptions, write_diff, write_hidden};
 
 pub(crate) fn run(arguments: &DiffArguments) -> Result<(), Failure> {
     let gate = Gate {
@@ -45,7 +45,10 @@ pub(crate) fn run(arguments: &DiffArguments) -> Result<(), Failure> {
     let shown = if arguments.json {
         show_json(|out| diff_json::write(out, &selected, &options, (&verdict, &remarks)))
     } else {
-        show(&remarks, |out| write_diff(out, &diff, &options))
+        show(&remarks, |out| {
+            write_diff(out, &diff, &options)?;
+            write_hidden(out, Hidden::sentence_of_both(diff.hidden(), diff.measure(), ALL))
+        })
     };
     match shown {
         // The gate is judged even if the reader of the table has stopped reading.

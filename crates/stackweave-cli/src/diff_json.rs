@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use stackweave_profile::{CallStatistics, Cost, Diff, DiffNode, FunctionDiff, ValueChange};
 
 use crate::diff_gate::{GateResult, Sides};
-use crate::json_values::{cost, function, unit};
+use crate::json_values::{cost, function, hidden, unit};
 use crate::text::DiffOptions;
 
 /// Writes the functions or the paths that changed most, and the result of the gate.
@@ -23,6 +23,7 @@ pub(crate) fn write(
         "unit": if diff.is_normalised() { "share" } else { unit(diff.measure()) },
         "total": change(diff, diff.total()),
         "selected": change(diff, sides.total()),
+        "hidden": hidden_of_both(diff),
         "remarks": remarks,
     });
     if verdict.is_requested {
@@ -35,6 +36,11 @@ pub(crate) fn write(
     }
     serde_json::to_writer_pretty(&mut *out, &whole)?;
     writeln!(out)
+}
+
+fn hidden_of_both(diff: &Diff) -> Value {
+    let [before, after] = diff.hidden().map(|(of, total)| hidden(of, total, diff.measure()));
+    json!({"before": before, "after": after})
 }
 
 fn rows(mut rows: Vec<(ValueChange, Map<String, Value>)>, limit: usize) -> Value {

@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Flame) -> Result<(), Failure> {
             let deeper = tree.deepest - tree.depth();
             selected.remarks.push(format!("{deeper} more levels are left out; --depth shows them."));
         }
-        return show_json(|out| flame_json::write(out, &tree, &selected.remarks));
+        return show_json(|out| flame_json::write(out, &tree, selected.profile.hidden(), &selected.remarks));
     }
     let options = FlameOptions { width, palette: screen.palette() };
     let lines = screen.height.map(|height| height.saturating_sub(OTHER_LINES).max(1));

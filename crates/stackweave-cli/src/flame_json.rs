@@ -3,22 +3,24 @@
 use std::io::{self, Write};
 
 use serde_json::json;
+use stackweave_profile::Hidden;
 
 use crate::json_tree::{Nested, write_nested};
-use crate::json_values::{raw_unit, text};
+use crate::json_values::{hidden_with, raw_unit, text};
 use crate::text::FlameTree;
 
 /// Readers of JSON limit the nesting: Python's to about 990. Each level nests twice.
 pub(crate) const MOST_LEVELS: usize = 400;
 
 /// Writes `name`, `value` and `children` of each box. Costs are integers, in the unit of `unit`.
-pub(crate) fn write(out: &mut dyn Write, tree: &FlameTree, remarks: &[String]) -> io::Result<()> {
-    write_nested(out, &Boxes { tree, remarks }, 0)?;
+pub(crate) fn write(out: &mut dyn Write, tree: &FlameTree, hidden: Hidden, remarks: &[String]) -> io::Result<()> {
+    write_nested(out, &Boxes { tree, hidden, remarks }, 0)?;
     writeln!(out)
 }
 
 struct Boxes<'a> {
     tree: &'a FlameTree,
+    hidden: Hidden,
     remarks: &'a [String],
 }
 
@@ -36,6 +38,7 @@ impl Nested for Boxes<'_> {
                 ("measure", json!(self.tree.measure.as_str())),
                 ("unit", json!(raw_unit(self.tree.measure))),
                 ("total", json!(self.tree.whole)),
+                ("hidden", hidden_with(self.hidden, self.tree.whole, &json!(self.hidden.self_cost))),
                 ("remarks", json!(self.remarks)),
             ];
         };

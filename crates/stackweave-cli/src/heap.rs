@@ -1,5 +1,6 @@
 //! `stackweave heap`: how much memory a program allocated, where, and what it did not free.
 
+use stackweave_profile::Profile;
 use stackweave_profile::memory::{MemoryQuery, MemoryReport, has_no_history, read_report};
 
 use crate::arguments::HeapArguments;
@@ -8,7 +9,7 @@ use crate::heap_json;
 use crate::open_recordings::symbolizer;
 use crate::progress::Progress;
 use crate::screen::{OutputFeatures, show, show_json};
-use crate::text::{HeapOptions, HeapView, write_heap};
+use crate::text::{ALL, HeapOptions, HeapView, write_heap, write_hidden};
 
 pub(crate) fn run(arguments: &HeapArguments) -> Result<(), Failure> {
     let recording = arguments.filters.scope.recording(&arguments.recordings)?;
@@ -45,7 +46,20 @@ pub(crate) fn run(arguments: &HeapArguments) -> Result<(), Failure> {
     if arguments.json {
         show_json(|out| heap_json::write(out, &report, &options, &remarks))
     } else {
-        show(&remarks, |out| write_heap(out, &report, &options))
+        show(&remarks, |out| {
+            write_heap(out, &report, &options)?;
+            write_hidden(out, shown_stacks(&report, options.view).and_then(|shown| shown.hidden_sentence(ALL)))
+        })
+    }
+}
+
+/// Returns the blocks of which a view shows the stacks.
+fn shown_stacks(report: &MemoryReport, view: HeapView) -> Option<&Profile> {
+    match view {
+        HeapView::Summary | HeapView::Peak => Some(&report.peak),
+        HeapView::Leaks => Some(&report.live),
+        HeapView::Temporary => Some(&report.temporary),
+        HeapView::Sizes | HeapView::Threads | HeapView::Tags | HeapView::Time | HeapView::Devices => None,
     }
 }
 

@@ -7,6 +7,7 @@ use stackweave_profile::Profile;
 use stackweave_profile::memory::{Figures, MemoryReport, NamedFigures, ProcessMemory, StackRow, Totals, top_stacks};
 
 use crate::heap_json_devices;
+use crate::json_values::hidden;
 use crate::text::{HeapOptions, HeapView};
 
 /// Writes what the view shows; the summary has all views. Times are in seconds since the start of the recording.
@@ -28,6 +29,7 @@ pub(crate) fn write(
     put("processes", report.processes.iter().map(process).collect());
     let wants = |view: HeapView| options.view == HeapView::Summary || options.view == view;
     let stacks = |profile: &Profile| stacks(profile, options.limit);
+    let mut all_hidden = Map::new();
     for (view, name, profile) in [
         (HeapView::Peak, "peak", &report.peak),
         (HeapView::Leaks, "leaks", &report.live),
@@ -35,8 +37,10 @@ pub(crate) fn write(
     ] {
         if wants(view) {
             put(name, stacks(profile));
+            all_hidden.insert(name.to_owned(), hidden(profile.hidden(), profile.total(), profile.measure()));
         }
     }
+    put("hidden", Value::Object(all_hidden));
     for (view, name, groups) in [
         (HeapView::Threads, "threads", &report.threads),
         (HeapView::Tags, "tags", &report.tags),

@@ -1,7 +1,9 @@
 //! Costs and functions in the JSON of all commands.
 
 use serde_json::{Map, Value, json};
-use stackweave_profile::{Function, Measure};
+use stackweave_profile::{Function, Hidden, Measure};
+
+use crate::text::ALL;
 
 /// Returns the unit of costs in JSON: time is in seconds, not nanoseconds.
 pub(crate) const fn unit(measure: Measure) -> &'static str {
@@ -35,6 +37,22 @@ pub(crate) fn cost(measure: Measure, cost: i64) -> Value {
 #[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
 pub(crate) fn share(part: i64, whole: i64) -> Value {
     json!(if whole == 0 { 0.0 } else { part as f64 / whole as f64 })
+}
+
+/// Returns what a view hides of a total, and the option that shows it.
+pub(crate) fn hidden(of: Hidden, total: i64, measure: Measure) -> Value {
+    hidden_with(of, total, &cost(measure, of.self_cost))
+}
+
+/// Returns the same with the hidden self cost in another unit.
+pub(crate) fn hidden_with(of: Hidden, total: i64, self_cost: &Value) -> Value {
+    json!({
+        "functions": of.functions,
+        "self": self_cost,
+        "share": of.share(total),
+        "costly": of.costly,
+        "shown_by": ALL,
+    })
 }
 
 /// Returns the fields of a function; unknown ones are `null`.

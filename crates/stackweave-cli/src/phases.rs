@@ -10,7 +10,7 @@ use crate::open_recordings::symbolizer;
 use crate::phases_json;
 use crate::progress::Progress;
 use crate::screen::{OutputFeatures, show, show_json};
-use crate::text::{PhasesOptions, write_phases};
+use crate::text::{ALL, PhasesOptions, write_hidden, write_phases};
 
 pub(crate) fn run(arguments: &PhasesArguments) -> Result<(), Failure> {
     let recording = arguments.filters.scope.recording(&arguments.recordings)?;
@@ -47,5 +47,9 @@ pub(crate) fn run(arguments: &PhasesArguments) -> Result<(), Failure> {
         return show_json(|out| phases_json::write(out, &report, &options, &remarks));
     }
     remarks.extend(report.problems());
-    show(&remarks, |out| write_phases(out, &report, &options))
+    let hidden = report.hidden_sentence(ALL).filter(|_| !arguments.runs);
+    show(&remarks, |out| {
+        write_phases(out, &report, &options)?;
+        write_hidden(out, hidden)
+    })
 }

@@ -4,8 +4,9 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 use stackweave_profile::timing::{CallerRow, PhaseRow, RunPhase, RunRow, TimingReport};
-use stackweave_profile::{CallStatistics, FunctionId};
+use stackweave_profile::{CallStatistics, FunctionId, Measure};
 
+use crate::json_values::hidden;
 use crate::text::{PhasesOptions, sorted_phases};
 
 /// Writes all runs, and all functions unless only runs are requested. Times are in seconds.
@@ -18,6 +19,7 @@ pub(crate) fn write(
     let phases = sorted_phases(report, options.sort);
     let mut whole = json!({
         "total": seconds(report.total_ns),
+        "hidden": hidden(report.hidden, report.total_ns, Measure::WallTime),
         "runs": report.runs.iter().map(|of| run(report, of)).collect::<Vec<_>>(),
         "unmatched_pops": report.anomalies.unmatched_pops,
         "left_open": report.anomalies.left_open,

@@ -7,7 +7,7 @@ use stackweave_profile::{CallStatistics, FunctionId, Profile};
 
 use crate::arguments::TopArguments;
 use crate::failure::Failure;
-use crate::json_values::{cost, function, share, unit};
+use crate::json_values::{cost, function, hidden, share, unit};
 use crate::screen::{OutputFeatures, show, show_json};
 use crate::selection::Selected;
 use crate::table_notes::write_table_notes;
@@ -46,6 +46,7 @@ fn write_json(
         "unit": unit(profile.measure()),
         "total": cost(profile.measure(), profile.total()),
         "left_out": functions.len() - rows.len(),
+        "hidden": hidden(profile.hidden(), profile.total(), profile.measure()),
         "functions": rows,
         "remarks": remarks,
     });

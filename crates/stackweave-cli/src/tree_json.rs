@@ -9,7 +9,7 @@ use stackweave_profile::{NodeId, Profile};
 
 use crate::flame_json::MOST_LEVELS;
 use crate::json_tree::{Nested, write_nested};
-use crate::json_values::{cost, function, share, unit};
+use crate::json_values::{cost, function, hidden, share, unit};
 use crate::text::{TreeOptions, program_paths};
 
 /// Writes the paths that the text shows, nested, those with the highest cost first.
@@ -75,6 +75,7 @@ impl Nested for VisibleNodes<'_> {
                 ("unit", json!(unit(measure))),
                 ("total", cost(measure, node.cost.total)),
                 ("outside", cost(measure, node.cost.self_cost)),
+                ("hidden", hidden(self.profile.hidden(), node.cost.total, measure)),
                 ("remarks", json!(self.remarks)),
             ]
         } else {

@@ -13,8 +13,9 @@ words! {
         Script = 3 => "script",
         /// Original code from which the generated code of the Python frame inside it was made.
         Extra = 4 => "extra",
-        /// A name that the user gave to a part of the program, which is not code.
-        Label = 5 => "label",
+        /// The name of a span or a phase, which the program gave, and which is not code. Instants, counters, tags and
+        /// allocators have such names, too.
+        Span = 5 => "span",
     }
 }
 

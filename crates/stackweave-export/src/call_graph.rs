@@ -40,6 +40,8 @@ pub(crate) struct CallGraph {
     pub(crate) hidden_nodes: usize,
     /// Hidden edges between visible functions.
     pub(crate) hidden_edges: usize,
+    /// The caption about what is hidden inside libraries and the interpreter.
+    pub(crate) caption: Option<String>,
 }
 
 impl CallGraph {
@@ -50,7 +52,9 @@ impl CallGraph {
             GraphNode { kind: function.kind, label: FunctionLabel::of(function, None), statistics }
         };
         let calls = statistics.edges().iter().map(|edge| (edge.caller, edge.callee, edge.statistics));
-        Self::from_functions(profile.measure(), profile.total(), (statistics.functions().collect(), node), calls)
+        let (measure, total) = (profile.measure(), profile.total());
+        let caption = profile.hidden().caption(total, measure);
+        Self { caption, ..Self::from_functions(measure, total, (statistics.functions().collect(), node), calls) }
     }
 
     /// Builds the graph of given functions, with a closure that makes the node of each, and of the calls between them.
@@ -76,7 +80,7 @@ impl CallGraph {
         let count = inside.len();
         let edges = select_edges(inside, nodes.len(), |edge| matters(edge.statistics.total, MIN_EDGE_SHARE));
         let hidden_edges = count - edges.len();
-        Self { measure, total, hidden_nodes: all - nodes.len(), nodes, edges, hidden_edges }
+        Self { measure, total, hidden_nodes: all - nodes.len(), nodes, edges, hidden_edges, caption: None }
     }
 
     /// Returns the share of a cost in the total.
@@ -84,8 +88,12 @@ impl CallGraph {
         share(cost, self.total)
     }
 
-    /// Returns a sentence about hidden functions and edges, if there are any.
-    pub(crate) fn hidden(&self) -> Option<String> {
+    /// Returns what is hidden and why, if anything is.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        [self.negligible(), self.caption.clone()].into_iter().flatten().collect()
+    }
+
+    fn negligible(&self) -> Option<String> {
         let hidden = [(self.hidden_nodes, "function"), (self.hidden_edges, "arrow")];
         let parts: Vec<String> = hidden
             .into_iter()

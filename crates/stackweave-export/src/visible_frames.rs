@@ -34,6 +34,18 @@ impl VisibleFrames {
         visible
     }
 
+    /// Returns whether the innermost function of this frame is hidden because of its origin. What a filter hides does
+    /// not count.
+    pub(crate) fn hides_innermost(&mut self, number: u32, frames: &[Frame], mut is_library: bool) -> bool {
+        let Some(view) = self.view.take() else { return false };
+        let mut is_hidden = false;
+        for function in self.functions(number, frames).iter().rev() {
+            is_hidden = !view.shows_origin(function.origin, &mut is_library) && view.filter.shows(function);
+        }
+        self.view = Some(view);
+        is_hidden
+    }
+
     /// Returns the functions of this frame.
     pub(crate) fn functions(&mut self, number: u32, frames: &[Frame]) -> &[Function] {
         let (process, modules) = (&self.process, &mut self.modules);

@@ -32,6 +32,8 @@ pub struct Frame {
     pub is_inlined: bool,
     /// The captured address; the same in all frames of a chain of inlined calls.
     pub address: Option<u64>,
+    /// Whether its file is in the folder of Stackweave's Python package, if that is known.
+    pub is_own: bool,
 }
 
 impl Frame {
@@ -43,6 +45,12 @@ impl Frame {
     pub fn is_boundary(&self) -> bool {
         let file = self.filename.as_deref().filter(|_| self.kind == FrameKind::Python);
         file.is_some_and(|file| file.ends_with(BOUNDARY))
+    }
+
+    /// Returns whether it is a Python frame of a file in this folder.
+    pub fn is_in(&self, folder: &str) -> bool {
+        let rest = self.filename.as_deref().and_then(|file| file.strip_prefix(folder));
+        self.kind == FrameKind::Python && rest.is_some_and(|rest| rest.starts_with('/'))
     }
 
     /// Returns the name, unless it is only the location of native code without a name.
@@ -77,6 +85,7 @@ impl Frame {
             module: None,
             is_inlined: false,
             address: None,
+            is_own: false,
         }
     }
 }

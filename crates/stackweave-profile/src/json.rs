@@ -30,7 +30,8 @@ impl Frame {
     /// `column`, `end_line`, `end_column`, `module`, `inlined` and `address` (a hexadecimal string). Of these `kind`
     /// and `inlined` are always there, the others if they are known.
     pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Self { kind, name, qualname, filename, first_line: _, position, module, is_inlined, address } = self;
+        let Self { kind, name, qualname, filename, first_line: _, position, module, is_inlined, address, is_own: _ } =
+            self;
         write_string(write_key(out, b"{\"", "name")?, name)?;
         write_string(write_key(out, b",\"", "filename")?, filename.as_deref().unwrap_or_default())?;
         write!(write_key(out, b",\"", "line")?, "{}", position.line.unwrap_or(0))?;
@@ -127,6 +128,7 @@ mod tests {
             module: Some("m.so".into()),
             is_inlined: true,
             address: Some(0x7f00_1234),
+            is_own: false,
         };
         assert_eq!(
             text(&whole),

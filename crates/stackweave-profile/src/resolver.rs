@@ -104,7 +104,7 @@ impl Resolver {
             RawFrameKind::Native(address) => Some(native_frames::resolved_frame(address, resolved.next()?)),
             RawFrameKind::Python { .. } => Some(located(*frame, FrameKind::Python, names)),
             RawFrameKind::Script { .. } => Some(located(*frame, FrameKind::Script, names)),
-            RawFrameKind::Label(_) => Some(located(*frame, FrameKind::Label, names)),
+            RawFrameKind::Label(_) => Some(located(*frame, FrameKind::Span, names)),
         };
         frames.iter().filter_map(answer).collect()
     }

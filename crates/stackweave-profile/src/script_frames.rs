@@ -50,6 +50,7 @@ mod tests {
             module: Some(Arc::from("libhost.so")),
             is_inlined: false,
             address: None,
+            is_own: false,
         })
     }
 

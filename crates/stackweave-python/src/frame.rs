@@ -98,7 +98,7 @@ impl PyFrame {
         self.frame.position.end_column
     }
 
-    /// "python", "native", "script" for another interpreter, "extra" for the original of generated code, or "label" for a name that
+    /// "python", "native", "script" for another interpreter, "extra" for the original of generated code, or "span" for a name that
     /// the program gave to an activity.
     #[getter]
     fn kind<'py>(&self, py: Python<'py>) -> Bound<'py, PyString> {
@@ -183,6 +183,7 @@ pub(crate) fn rebuild_frame(names: OwnedNames, numbers: PositionNumbers) -> PyRe
         module: module.map(Into::into),
         is_inlined,
         address,
+        is_own: false,
     };
     Ok(PyFrame { frame: Arc::new(frame) })
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 use stackweave_cli::text::{UsageLines, usage_tree_text};
 use stackweave_core::printable;
@@ -36,7 +37,25 @@ type FrameList<'py> = Vec<Bound<'py, PyFrame>>;
 type UsageArgument<'py> = (FrameList<'py>, i64, i64);
 
 fn frames(stack: &[Bound<'_, PyFrame>]) -> Vec<Arc<Frame>> {
-    stack.iter().map(|frame| Arc::clone(&frame.get().frame)).collect()
+    let package = stack.first().and_then(|frame| package(frame.py()));
+    let marked = |frame: &Bound<'_, PyFrame>| {
+        let mut frame = Arc::clone(&frame.get().frame);
+        if package.is_some_and(|package| frame.is_in(package)) {
+            Arc::make_mut(&mut frame).is_own = true;
+        }
+        frame
+    };
+    stack.iter().map(marked).collect()
+}
+
+/// Returns the folder of this package.
+fn package(py: Python<'_>) -> Option<&'static str> {
+    static PACKAGE: PyOnceLock<Option<String>> = PyOnceLock::new();
+    let folder = || {
+        let file = py.import("stackweave._native").ok()?.filename().ok()?.to_string();
+        file.rsplit_once('/').map(|(folder, _)| folder.to_owned())
+    };
+    PACKAGE.get_or_init(py, folder).as_deref()
 }
 
 fn stacks_of(used: &[UsageArgument<'_>]) -> Vec<StackUsage> {

@@ -152,7 +152,8 @@ fn list_of<'py>(py: Python<'py>, stack: &ResolvedStack, dicts: &mut Dicts<'py>) 
 }
 
 fn dict_of<'py>(py: Python<'py>, frame: &Frame) -> PyResult<Bound<'py, PyDict>> {
-    let Frame { kind, name, qualname, filename, first_line: _, position, module, is_inlined, address } = frame;
+    let Frame { kind, name, qualname, filename, first_line: _, position, module, is_inlined, address, is_own: _ } =
+        frame;
     let dict = PyDict::new(py);
     dict.set_item(intern!(py, "name"), &**name)?;
     dict.set_item(intern!(py, "filename"), filename.as_deref().unwrap_or_default())?;

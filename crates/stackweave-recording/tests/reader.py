@@ -18,10 +18,44 @@ HEADER = struct.Struct("<8sBBBBIIIII")
 EVENTS_HEAD = struct.Struct("<IIQQ")
 START, DEFINITIONS, EVENTS, CLOCK, LOST, END = 1, 2, 3, 4, 5, 6
 MASK = (1 << 64) - 1
-STACK, FRAME, UNSIGNED, SIGNED, FLOAT, ADDRESS = 1, 2, 3, 4, 5, 6
+STACK, FRAME, UNSIGNED, SIGNED, FLOAT, ADDRESS, TICKS = range(1, 8)
 BEGIN, END_OF_SPAN, INSTANT, COUNTER, SAMPLE, ALLOCATE, FREE, RESUME, OPEN, NAME = range(1, 11)
 MAP, UNMAP, KEEP, TAG, USAGE, COMPLETE, STATE = range(11, 18)
 MEMORY = {ALLOCATE: "allocate", MAP: "allocate", FREE: "free", UNMAP: "free", COMPLETE: "complete"}
+#: The kinds by which the allocator of a host says what it does, with their roles.
+HOST_ACTIONS = {
+    "host-allocate": ALLOCATE,
+    "host-present": ALLOCATE,
+    "host-free": FREE,
+    "host-free-requested": FREE,
+    "host-free-completed": COMPLETE,
+    "segment": MAP,
+    "segment-present": MAP,
+    "segment-map": MAP,
+    "segment-free": UNMAP,
+    "segment-unmap": UNMAP,
+}
+#: The instants with a subject, and the fields that describe it.
+SUBJECTS = {
+    "unmatched-pop": (),
+    "demoted": (),
+    "trace-note": ("count",),
+    "host-snapshot": ("device", "size"),
+    "host-out-of-memory": ("device", "size", "stream", "pool", "free"),
+    "host-annotate": ("device", "address"),
+}
+STATE_ROW = ("device", "address", "size", "requested", "stack", "stream", "pool", "flags")
+FIGURES = (
+    "allocations",
+    "bytes",
+    "live_blocks",
+    "live_bytes",
+    "peak_blocks",
+    "peak_bytes",
+    "temporary",
+    "temporary_bytes",
+)
+TOTALS = ("peak_ago", "frees", "unknown_frees", "replaced")
 
 
 class Cursor:
@@ -168,7 +202,7 @@ class Section:
         self.names[frame] = [self.location(run) for _ in range(run.varint())]
 
     def location(self, run):
-        kind = ["", "native", "python", "script", "extra", "label"][run.byte()]
+        kind = ["", "native", "python", "script", "extra", "span"][run.byte()]
         mask, name, filename = run.byte(), run.varint(), run.varint()
         qualname, *numbers = [run.varint() if mask & 1 << bit else None for bit in range(7)]
         texts = [self.strings.get(number) for number in (name, qualname, filename)]
@@ -246,6 +280,13 @@ def meaning(name, role, fields, values):
         value = first(of, **named)
         return value if value <= 0x7FFFFFFF else 0
 
+    def named(field):
+        if field == "device":
+            return signed(first(SIGNED, named=field)) if (SIGNED, field) in fields else -1
+        if field == "stack":
+            return number(STACK)
+        return first({"address": ADDRESS, "peak_ago": TICKS}.get(field, UNSIGNED), named=field)
+
     frame, stack, address = number(FRAME), number(STACK), first(ADDRESS)
     caller = number(FRAME, named="caller") if [of for of, _ in fields].count(FRAME) > 1 else 0
     if role in (BEGIN, RESUME):
@@ -271,7 +312,9 @@ def meaning(name, role, fields, values):
         if role in (MAP, UNMAP):
             region = "segment" if has_device else "mapping"
         is_named = role in (FREE, COMPLETE)
-        return [MEMORY[role], region, device, address, first(UNSIGNED, named="size" if is_named else None), stack]
+        size = first(UNSIGNED, named="size" if is_named else None)
+        action = name if HOST_ACTIONS.get(name) == role else None
+        return [MEMORY[role], region, device, address, size, stack, named("stream"), named("pool"), action]
     if role == NAME:
         return ["name", frame, address]
     if role == KEEP:
@@ -279,10 +322,21 @@ def meaning(name, role, fields, values):
     if role == TAG:
         return ["tag", frame]
     if role == USAGE:
-        return ["usage", frame, stack, first(UNSIGNED, named="snapshot"), first(UNSIGNED, named="bytes")]
+        figures = [named(field) for field in FIGURES]
+        row = {
+            "memory-usage": lambda: ["site", number(UNSIGNED, named="thread"), number(FRAME, named="tag")],
+            "memory-sizes": lambda: ["sizes", named("most")],
+            "memory-total": lambda: ["total", *map(named, TOTALS)],
+        }.get(name, lambda: ["other"])()
+        return ["usage", frame, stack, named("snapshot"), named("device"), *figures, *row]
     if role == STATE:
-        return ["state"]
-    return ["instant", frame, stack]
+        if name in ("segment-state", "block-state"):
+            # Of an address, the first of any name.
+            return ["state", name, *(address if field == "address" else named(field) for field in STATE_ROW)]
+        boundary = {1: ["begins", named("reason")], 2: ["ends"]}.get(named("state"))
+        return ["state", *(boundary if boundary and name == "host-state" else ["other"])]
+    subject = [name, *map(named, SUBJECTS[name])] if name in SUBJECTS else []
+    return ["instant", frame, stack, *subject]
 
 
 def signed(value):

@@ -26,7 +26,7 @@ pub(crate) fn name_stacks(process: Process, inspection: Inspection, options: &In
         inspection.threads.into_iter().map(|thread| thread_stack(thread, &names, inspection.python.is_ok())).collect();
     threads.sort_by_key(|thread| (thread.task != process.number, thread.task));
     let remarks = inspection.python.as_ref().err().map(|reason| reason.0.clone()).filter(|reason| !reason.is_empty());
-    ProcessStacks {
+    let mut stacks = ProcessStacks {
         process: process.number,
         command_line: process.command_line(),
         python: inspection.python.ok(),
@@ -34,7 +34,9 @@ pub(crate) fn name_stacks(process: Process, inspection: Inspection, options: &In
         threads,
         modules: inspection.modules.as_slice().iter().map(|module| module.module.clone()).collect(),
         remarks: remarks.into_iter().collect(),
-    }
+    };
+    stacks.mark_own_frames();
+    stacks
 }
 
 fn thread_stack(thread: InspectedThread, names: &HashMap<CodeAddress, NamedFrames>, has_python: bool) -> ThreadStack {
@@ -96,5 +98,6 @@ fn python_frame(frame: &RemotePythonFrame) -> Frame {
         module: None,
         is_inlined: false,
         address: None,
+        is_own: false,
     }
 }

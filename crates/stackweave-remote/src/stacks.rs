@@ -43,7 +43,20 @@ pub struct ThreadStack {
     pub problem: Option<String>,
 }
 
+/// The end of the path of the package's native module.
+const NATIVE_MODULE: &str = "/_native.abi3.so";
+
 impl ProcessStacks {
+    /// Marks the frames of Stackweave's Python package, if the process has loaded its native module.
+    pub(crate) fn mark_own_frames(&mut self) {
+        let folder = |module: &Module| module.path.to_str()?.strip_suffix(NATIVE_MODULE).map(str::to_owned);
+        let mut folders = self.modules.iter().filter_map(folder);
+        let Some(package) = folders.find(|folder| folder.ends_with("/stackweave")) else { return };
+        for frame in self.threads.iter_mut().flat_map(|thread| &mut thread.frames) {
+            frame.is_own = frame.is_in(&package);
+        }
+    }
+
     /// Returns the module that contains the code of a native frame.
     pub fn module_of(&self, frame: &Frame) -> Option<&Module> {
         let address = frame.address?;

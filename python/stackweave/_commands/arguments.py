@@ -55,7 +55,12 @@ class Parser(argparse.ArgumentParser):
         self._optionals.title = "Options"
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"stackweave {self._name}: {message}; see {self.prog} --help\n")
+        self.exit(2, f"stackweave {self._name}: {sentence(message)}; see {self.prog} --help\n")
+
+
+def sentence(message: str) -> str:
+    """Returns a message of argparse without its "argument" before the name of an option."""
+    return message.removeprefix("argument ")
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):

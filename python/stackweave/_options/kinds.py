@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._sizes import size_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+_Number = TypeVar("_Number", int, float)
 
 #: The number of each unit in a second.
 UNITS = {"ns": 1e9, "us": 1e6, "µs": 1e6, "\u03bcs": 1e6, "ms": 1e3, "s": 1.0, "min": 1 / 60}
@@ -60,7 +62,10 @@ class Seconds(Kind):
     """A number of seconds, more than 0."""
 
     metavar = "SECONDS"
-    parse = float
+
+    @staticmethod
+    def parse(text: str) -> object:
+        return _read(float, text, "a number of seconds")
 
     def checked(self, name: str, value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -68,6 +73,21 @@ class Seconds(Kind):
         if not (value > 0 and math.isfinite(value)):
             raise ValueError(f"{name} must be greater than 0 seconds, but is {value!r}")
         return float(value)
+
+
+def whole_number(text: str) -> int:
+    """Returns the number that the text of a command is."""
+    return _read(int, text, "a whole number")
+
+
+def _read(number: Callable[[str], _Number], text: str, what: str) -> _Number:
+    """Returns the number that a text is, or raises the error of argparse for a sentence."""
+    try:
+        return number(text)
+    except ValueError:
+        from argparse import ArgumentTypeError
+
+        raise ArgumentTypeError(f"{text!r} is not {what}") from None
 
 
 def number_or_text(text: str) -> float | str:
@@ -105,7 +125,10 @@ class Count(Kind):
     """A whole number from `least` on, with at most this many bits."""
 
     metavar = "NUMBER"
-    parse = int
+
+    @staticmethod
+    def parse(text: str) -> object:
+        return whole_number(text)
 
     def __init__(self, bits: int = 32, least: int = 1) -> None:
         self._bits = bits

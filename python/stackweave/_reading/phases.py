@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 class CallerCost(NamedTuple):
     """The cost of a function when one certain function began it. Times are in seconds.
 
-    >>> with stackweave.Timing() as timing, timing.frame("plan"), timing.frame("parse"):
+    >>> with stackweave.Timing() as timing, timing.phase("plan"), timing.phase("parse"):
     ...     main()
     >>> costs = {cost.name: cost for cost in timing.recording.phases()}
     >>> [caller.name for caller in costs["parse"].callers]
@@ -31,7 +31,7 @@ class CallerCost(NamedTuple):
 class PhaseCost(NamedTuple):
     """The cost of a function's phases, in the terms of cProfile. Times are in seconds.
 
-    >>> with stackweave.Timing() as timing, timing.frame("plan", "query.sql", 3):
+    >>> with stackweave.Timing() as timing, timing.phase("plan", "query.sql", 3):
     ...     main()
     >>> cost = timing.recording.phases()[0]
     >>> cost.name, cost.filename, cost.lineno, cost.calls

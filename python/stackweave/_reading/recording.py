@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 from .. import _native
+from .costs import Costs
 from .phases import phase_costs, runs_of
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
         "allocations",
         "memory-curve",
     ]
-    _Kind = Literal["python", "native", "script", "extra", "label"]
+    _Kind = Literal["python", "native", "script", "extra", "span"]
     _Measure = Literal["time", "samples", "bytes", "allocations", "live", "peak", "temporary"]
 
 
@@ -148,7 +149,7 @@ class Recording:
         (bytes that were not freed) and "temporary" (bytes that were freed soon) are the others. include and exclude
         take parts of names, or patterns such as "file:*/models/*.py", "module:libtorch" and "function:Model.*". Frames
         of the interpreter and of the inside of libraries are hidden, and their cost is that of their callers, unless
-        all is True. lines=True distinguishes the lines of a function.
+        all is True: hidden of the result says how much. lines=True distinguishes the lines of a function.
         """
         options = _profile_options(measure, include, exclude, kind, lines, all)
         return self._files.tree(_selection(process, thread, start, end), options)
@@ -166,11 +167,14 @@ class Recording:
         exclude: Iterable[str] = (),
         kind: _Kind | Iterable[_Kind] = (),
         all: bool = False,
-    ) -> list[FunctionCost]:
-        """Returns the cost of each function, the most expensive first, at most limit of them. Arguments: see tree()."""
+    ) -> Costs[FunctionCost]:
+        """Returns the cost of each function, the most expensive first, at most limit of them, with what is hidden.
+
+        Arguments: see tree().
+        """
         options = _profile_options(measure, include, exclude, kind, False, all)
-        rows = self._files.top(_selection(process, thread, start, end), options)
-        return [FunctionCost(*row) for row in rows[:limit]]
+        rows, hidden = self._files.top(_selection(process, thread, start, end), options)
+        return Costs((FunctionCost(*row) for row in rows[:limit]), hidden)
 
     def stats(
         self,
@@ -204,14 +208,15 @@ class Recording:
         exclude: Iterable[str] = (),
         kind: _Kind | Iterable[_Kind] = (),
         all: bool = False,
-    ) -> list[PhaseCost]:
+    ) -> Costs[PhaseCost]:
         """Returns the cost of each function with its callers, failures and bytecode, the highest self time first.
 
         Everything with a start and an end is a phase: those of stackweave.Timing, spans, and calls of a trace.
         Arguments: see tree().
         """
         options = _profile_options(None, include, exclude, kind, False, all)
-        return phase_costs(self._files.phases(_selection(process, thread, start, end), options))
+        rows, hidden = self._files.phases(_selection(process, thread, start, end), options)
+        return Costs(phase_costs(rows), hidden)
 
     def runs(
         self,

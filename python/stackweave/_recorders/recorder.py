@@ -10,6 +10,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
 from .. import _native
+from .._location import FOLDER
 from .._native import StackweaveError, StateError
 from .._options.option import checked, for_native
 from .._options.table import WRITE
@@ -117,6 +118,7 @@ class Recorder(_native.Feed):
             "dump_at_exit": chosen.get("ring") is not None and "exit" in dump_on,
             "subprocesses": chosen.get("subprocesses", False),
             "python": sys.version.split()[0],
+            "package": FOLDER,
         }
         self._set_up(native, dump_on)
         return chosen

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     _Path = str | os.PathLike[str]
 
 
-class OpenFrame(NamedTuple):
+class OpenPhase(NamedTuple):
     """A phase that has begun and not ended.
 
-    >>> with stackweave.Timing() as timing, timing.frame("plan", "query.sql", 3):
+    >>> with stackweave.Timing() as timing, timing.phase("plan", "query.sql", 3):
     ...     timing.current()
-    OpenFrame(name='plan', filename='query.sql', lineno=3)
+    OpenPhase(name='plan', filename='query.sql', lineno=3)
     """
 
     name: str
@@ -40,12 +40,12 @@ class Timing(Recorder):
     """Records phases that nest, for programs with functions of their own that are no calls of Python.
 
     >>> with stackweave.Timing() as timing:
-    ...     with timing.frame("plan", "query.sql", 3):
+    ...     with timing.phase("plan", "query.sql", 3):
     ...         main()
     >>> [cost.name for cost in timing.recording.phases()]
     ['plan']
 
-    A compiler that traces code, a query planner or a build tool reports its phases by push() and pop(), frame() or
+    A compiler that traces code, a query planner or a build tool reports its phases by push() and pop(), phase() or
     run(). Each thread has phases of its own. It records from its construction to stop() or the end of a with statement.
     Its property `recording` can be read at any time: stats() has ncalls, tottime and cumtime as cProfile means them,
     phases() the same and more, runs() a row for each run().
@@ -67,7 +67,7 @@ class Timing(Recorder):
 
     push = _native.Feed._push
     pop = _native.Feed._pop
-    frame = _native.Feed._frame
+    phase = _native.Feed._phase
     run = _native.Feed._run
 
     def __init__(
@@ -156,14 +156,14 @@ class Timing(Recorder):
         _native.copy_to_output(self._readable(), path, overwrite)
         return os.fsdecode(path)
 
-    def current(self) -> OpenFrame | None:
+    def current(self) -> OpenPhase | None:
         """Returns the innermost open phase of the calling thread."""
-        frames = self.open_frames()
-        return frames[-1] if frames else None
+        phases = self.open_phases()
+        return phases[-1] if phases else None
 
-    def open_frames(self) -> list[OpenFrame]:
+    def open_phases(self) -> list[OpenPhase]:
         """Returns the open phases of the calling thread, outermost first."""
-        return [OpenFrame(*frame) for frame in _native.timing_open_frames(self)]
+        return [OpenPhase(*phase) for phase in _native.timing_open_phases(self)]
 
     def problems(self) -> Problems:
         """Returns the counts of phases whose starts and ends do not match."""
@@ -171,7 +171,7 @@ class Timing(Recorder):
 
     def explain_problems(self) -> list[str]:
         """Returns the same as sentences, with names and numbers of phases. An empty list if all is well."""
-        return sentences_of(self.problems(), _native.timing_anomalies(self), self.open_frames())
+        return sentences_of(self.problems(), _native.timing_anomalies(self), self.open_phases())
 
     def __repr__(self) -> str:
         where = "in a temporary file" if self._kept is not None else repr(self.path)
@@ -227,5 +227,5 @@ class _Unnamed:
             self._close(number)
 
 
-for _public in (OpenFrame, Timing):
+for _public in (OpenPhase, Timing):
     _public.__module__ = "stackweave"

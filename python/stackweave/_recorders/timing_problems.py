@@ -57,8 +57,8 @@ def sentences_of(problems: Problems, tally: _Tally, open_here: Iterable[_Locatio
         sentences.append(f"{_counted(problems.still_open, 'phase')} not ended yet{named}")
     if problems.lost_tokens:
         sentences.append(
-            f"{_counted(problems.lost_tokens, 'end')} of frames that were not open any more: "
-            "there was one pop() too many inside, or the frame began on another thread"
+            f"{_counted(problems.lost_tokens, 'end')} of phases that were not open any more: "
+            "there was one pop() too many inside, or the phase began on another thread"
         )
     return sentences
 

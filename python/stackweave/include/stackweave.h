@@ -132,17 +132,17 @@ typedef enum stackweave_frame_kind {
   // The original of the generated code in the Python frame that it calls.
   STACKWEAVE_FRAME_EXTRA = 4,
   // A name that the program gave to an activity, instead of code.
-  STACKWEAVE_FRAME_LABEL = 5,
+  STACKWEAVE_FRAME_SPAN = 5,
 } stackweave_frame_kind;
 
 // The kinds of events in a host's allocator, for stackweave_record_host_event.
 typedef enum stackweave_host_event_kind {
-  // The allocator has allocated a block: as stackweave_record_alloc.
-  STACKWEAVE_HOST_ALLOC = 1,
+  // The allocator has allocated a block: as stackweave_record_allocate.
+  STACKWEAVE_HOST_ALLOCATE = 1,
   // The allocator frees a block, and may reuse it at once: as stackweave_record_free.
   STACKWEAVE_HOST_FREE = 2,
-  // The allocator has allocated a segment: as stackweave_record_segment_alloc.
-  STACKWEAVE_HOST_SEGMENT_ALLOC = 3,
+  // The allocator has allocated a segment: as stackweave_record_segment_allocate.
+  STACKWEAVE_HOST_SEGMENT_ALLOCATE = 3,
   // The allocator frees a segment: as stackweave_record_segment_free.
   STACKWEAVE_HOST_SEGMENT_FREE = 4,
   // A block was allocated before the recording began. It has no stack.
@@ -498,7 +498,7 @@ enum stackweave_status stackweave_record_host_event(uint32_t kind,
 //
 // Call this after the block was allocated, so that no other thread can record an event of the same address in between. May be
 // called with any lock held, and with or without the GIL; it takes neither. It waits for the file if that is slow for long.
-enum stackweave_status stackweave_record_alloc(const struct stackweave_host_block *block);
+enum stackweave_status stackweave_record_allocate(const struct stackweave_host_block *block);
 
 // Records that the host's allocator frees a block, which is identified by `address`, `device` and `stream`. Call this before
 // the allocator can reuse the block.
@@ -506,7 +506,7 @@ enum stackweave_status stackweave_record_free(const struct stackweave_host_block
 
 // Records that the host's allocator has allocated a segment that it splits into blocks. Segments don't count as allocated
 // memory; their blocks do.
-enum stackweave_status stackweave_record_segment_alloc(const struct stackweave_host_block *segment);
+enum stackweave_status stackweave_record_segment_allocate(const struct stackweave_host_block *segment);
 
 // Records that the host's allocator frees a segment or a part of one: the `bytes` from `address` on.
 enum stackweave_status stackweave_record_segment_free(const struct stackweave_host_block *segment);
@@ -528,7 +528,7 @@ enum stackweave_status stackweave_add_location(struct stackweave_location_list *
                                                const struct stackweave_location *location);
 
 // Starts to record every allocation of the process to a file: malloc and related functions, mappings, and the blocks that
-// the host records with stackweave_record_alloc, each with its woven stack. Null `options` record the history of all
+// the host records with stackweave_record_allocate, each with its woven stack. Null `options` record the history of all
 // memory. Only one recording can be active. Returns STACKWEAVE_BUSY also while another copy of Stackweave in this process
 // records; that copy receives the host's events.
 //

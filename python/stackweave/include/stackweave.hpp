@@ -287,17 +287,17 @@ struct host_block {
 // The functions that record events of the host's allocator don't throw, and cost a few nanoseconds if memory is not recorded.
 // They are inlined, so that the recorded stack begins with the allocator.
 #define STACKWEAVE_RECORD_INLINE inline __attribute__((always_inline))
-STACKWEAVE_RECORD_INLINE stackweave_status record_alloc(const host_block &allocated) noexcept {
+STACKWEAVE_RECORD_INLINE stackweave_status record_allocate(const host_block &allocated) noexcept {
     const stackweave_host_block raw = allocated.raw();
-    return stackweave_record_alloc(&raw);
+    return stackweave_record_allocate(&raw);
 }
 STACKWEAVE_RECORD_INLINE stackweave_status record_free(const host_block &freed) noexcept {
     const stackweave_host_block raw = freed.raw();
     return stackweave_record_free(&raw);
 }
-STACKWEAVE_RECORD_INLINE stackweave_status record_segment_alloc(const host_block &segment) noexcept {
+STACKWEAVE_RECORD_INLINE stackweave_status record_segment_allocate(const host_block &segment) noexcept {
     const stackweave_host_block raw = segment.raw();
-    return stackweave_record_segment_alloc(&raw);
+    return stackweave_record_segment_allocate(&raw);
 }
 STACKWEAVE_RECORD_INLINE stackweave_status record_segment_free(const host_block &segment) noexcept {
     const stackweave_host_block raw = segment.raw();

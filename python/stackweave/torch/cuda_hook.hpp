@@ -162,10 +162,10 @@ struct Tracker {
     enum stackweave_host_event_kind kind;
     stackweave_host_block block = STACKWEAVE_HOST_BLOCK_INIT;
     switch (static_cast<int>(entry.action_)) {
-      case TraceEntry::ALLOC: kind = STACKWEAVE_HOST_ALLOC; break;
+      case TraceEntry::ALLOC: kind = STACKWEAVE_HOST_ALLOCATE; break;
       case TraceEntry::FREE_REQUESTED: kind = STACKWEAVE_HOST_FREE_REQUESTED; break;
       case TraceEntry::FREE_COMPLETED: kind = STACKWEAVE_HOST_FREE_COMPLETED; break;
-      case TraceEntry::SEGMENT_ALLOC: kind = STACKWEAVE_HOST_SEGMENT_ALLOC; break;
+      case TraceEntry::SEGMENT_ALLOC: kind = STACKWEAVE_HOST_SEGMENT_ALLOCATE; break;
       case TraceEntry::SEGMENT_FREE: kind = STACKWEAVE_HOST_SEGMENT_FREE; break;
       case TraceEntry::SEGMENT_MAP: kind = STACKWEAVE_HOST_SEGMENT_MAP; break;
       case TraceEntry::SEGMENT_UNMAP: kind = STACKWEAVE_HOST_SEGMENT_UNMAP; break;

@@ -70,7 +70,7 @@ export function overviewMethods({ report, trees }: Context) {
 export function divisionOf(tree: CallTree, names: Names): Division {
   const { kind, origin } = names.functions;
   const parts = Array.from(kind, (of, at): keyof Division => {
-    if (KINDS[of] === "label") return "labels";
+    if (KINDS[of] === "span") return "labels";
     if (ORIGINS[origin[at]!] === "interpreter") return "interpreter";
     if (KINDS[of] === "native") return "native";
     return ORIGINS[origin[at]!] === "library" ? "libraries" : "program";

@@ -1,4 +1,4 @@
-// Colours by kind of code: Python warm, native cool, labels green; functions of one file have similar colours. They are the same
+// Colours by kind of code: Python warm, native cool, spans green; functions of one file have similar colours. They are the same
 // in all views, and in the pictures of `stackweave export`.
 
 import { signal } from "@preact/signals";
@@ -11,7 +11,7 @@ const HUES: Record<Kind, [number, number]> = {
   native: [188, 238],
   script: [258, 288],
   extra: [305, 335],
-  label: [88, 150],
+  span: [88, 150],
 };
 const STEPS = 6;
 
@@ -49,7 +49,7 @@ export function functionColours(names: Names, dark: boolean): string[] {
 }
 
 function functionColour(names: Names, of: FunctionIndex, dark: boolean): string {
-  const [from, to] = HUES[KINDS[names.functions.kind[of]!] ?? "label"];
+  const [from, to] = HUES[KINDS[names.functions.kind[of]!] ?? "span"];
   const name = functionName(names, of);
   const step = hash(fileOf(names, of) ?? moduleOf(names, of) ?? name) % STEPS;
   const shade = hash(name);

@@ -64,7 +64,7 @@ export interface ThreadInfo {
 }
 
 /** The kinds of frames, at the numbers that recordings use. */
-export const KINDS = [undefined, "native", "python", "script", "extra", "label"] as const;
+export const KINDS = [undefined, "native", "python", "script", "extra", "span"] as const;
 export type Kind = NonNullable<(typeof KINDS)[number]>;
 export const ORIGINS = ["program", "library", "interpreter"] as const;
 export type Origin = (typeof ORIGINS)[number];

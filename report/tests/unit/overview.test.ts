@@ -10,7 +10,7 @@ const FUNCTIONS: FunctionSample[] = [
   { name: "loads", origin: "library" },
   { name: "scan", kind: "native", origin: "library" },
   { name: "eval", kind: "native", origin: "interpreter" },
-  { name: "phase", kind: "label" },
+  { name: "phase", kind: "span" },
   { name: "unused" },
 ];
 

@@ -15,7 +15,7 @@ const FUNCTIONS: FunctionSample[] = [
   { name: "scan", kind: "native", origin: "library", module: "_json.so" },
   { name: "eval", kind: "native", origin: "interpreter", module: "libpython.so" },
   { name: "kernel", kind: "native", module: "app.so" },
-  { name: "phase", kind: "label" },
+  { name: "phase", kind: "span" },
 ];
 
 async function shown(trees: TreeSample[], selection: Selection, lines = false): Promise<string[]> {

@@ -3,6 +3,7 @@
 mod diff;
 mod flame;
 mod heap;
+mod hidden;
 mod location;
 mod phases;
 mod program_paths;
@@ -18,6 +19,7 @@ mod values;
 pub use diff::{DiffOptions, write_diff};
 pub use flame::{FlameBox, FlameOptions, FlameShape, FlameTree, Palette, write_flame};
 pub use heap::{HeapOptions, HeapView, write_heap};
+pub use hidden::{ALL, write_hidden};
 pub use phases::{PhaseSort, PhasesOptions, sorted_phases, write_phases};
 pub(crate) use program_paths::program_paths;
 pub use short_name::shorten;

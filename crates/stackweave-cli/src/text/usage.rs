@@ -162,6 +162,7 @@ mod tests {
             module: module.map(Into::into),
             is_inlined: false,
             address: None,
+            is_own: false,
         })
     }
 

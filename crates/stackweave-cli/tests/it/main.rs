@@ -6,6 +6,7 @@
 mod command;
 mod common;
 mod errors;
+mod hidden;
 mod machines;
 mod outputs;
 mod passes;

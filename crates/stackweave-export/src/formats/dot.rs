@@ -10,9 +10,10 @@ use crate::svg::{percentage, subject, thousands};
 pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let graph = CallGraph::of(&source.profile()?);
     let title = format!("{} of {}", graph.measure.describe(), subject(source));
+    let notes = graph.notes();
     writeln!(out, "digraph {} {{", quoted(&[&title]))?;
     writeln!(out, "\tgraph [label={}, labelloc=t, fontname=monospace, ranksep=0.3, nodesep=0.15];", {
-        quoted(&[Some(title.as_str()), graph.hidden().as_deref()].into_iter().flatten().collect::<Vec<_>>())
+        quoted(&[title.as_str()].into_iter().chain(notes.iter().map(String::as_str)).collect::<Vec<_>>())
     })?;
     writeln!(
         out,

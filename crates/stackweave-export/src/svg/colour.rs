@@ -1,4 +1,4 @@
-//! Colours by the kind of a function: Python warm, native cool, labels green. Functions of one file have similar
+//! Colours by the kind of a function: Python warm, native cool, spans green. Functions of one file have similar
 //! colours, and a function has the same colour in every picture.
 
 use core::fmt::{self, Write};
@@ -11,7 +11,7 @@ pub(crate) const KINDS: [(FrameKind, &str); 5] = [
     (FrameKind::Native, "native"),
     (FrameKind::Script, "other scripts"),
     (FrameKind::Extra, "generated from"),
-    (FrameKind::Label, "labels"),
+    (FrameKind::Span, "spans"),
 ];
 
 const HUES: u64 = 6;
@@ -24,7 +24,7 @@ pub(crate) const fn kind_letter(kind: FrameKind) -> char {
         FrameKind::Native => 'n',
         FrameKind::Script => 's',
         FrameKind::Extra => 'e',
-        FrameKind::Label => 'l',
+        FrameKind::Span => 'l',
     }
 }
 
@@ -35,7 +35,7 @@ const fn hues(kind: FrameKind) -> (u64, u64) {
         FrameKind::Native => (188, 238),
         FrameKind::Script => (258, 288),
         FrameKind::Extra => (305, 335),
-        FrameKind::Label => (88, 150),
+        FrameKind::Span => (88, 150),
     }
 }
 

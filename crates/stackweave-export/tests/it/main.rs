@@ -17,6 +17,7 @@ mod external_graph;
 mod firefox;
 mod flamegraph;
 mod folded;
+mod hidden;
 mod host_events;
 mod json;
 mod memory;

@@ -176,7 +176,7 @@ fn every_thread_agrees_with_its_profile() {
 #[test]
 fn hidden_frames_are_left_out() {
     let recording = random(22, 2000).recording();
-    for kinds in [vec![FrameKind::Python], vec![FrameKind::Label, FrameKind::Native]] {
+    for kinds in [vec![FrameKind::Python], vec![FrameKind::Span, FrameKind::Native]] {
         let view = Some(View { show_all: true, filter: Filter { kinds, ..Filter::default() } });
         let part = AggregateOptions { measure: Some(Measure::WallTime), ..AggregateOptions::default() };
         let file =

@@ -241,7 +241,8 @@ impl Function {
             filename: frame.filename.clone(),
             module: module.cloned(),
             first_line: frame.first_line,
-            origin: CodeIdentity { kind: frame.kind, name, path: &path.unwrap_or_default() }.origin(),
+            origin: CodeIdentity { kind: frame.kind, name, path: &path.unwrap_or_default(), is_own: frame.is_own }
+                .origin(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::aggregate::call_tree::{CallTreeBuilder, Children, Cost, Node, NodeId};
 use crate::aggregate::function::{FrameIndex, FunctionId, FunctionTable};
+use crate::aggregate::hidden::Hidden;
 use crate::aggregate::measure::Measure;
 use crate::aggregate::profile::{DifferentMeasures, Profile};
 use crate::aggregate::statistics::{CallStatistics, Statistics};
@@ -60,6 +61,7 @@ pub struct Diff {
     by_function: Vec<FunctionDiff>,
     scale: Option<[f64; 2]>,
     totals: [i64; 2],
+    hidden: [Hidden; 2],
 }
 
 impl Diff {
@@ -84,9 +86,10 @@ impl Diff {
             nodes[id.index()].after = Some(node.cost);
         }
         let totals = sides.map(Profile::total);
+        let hidden = sides.map(Profile::hidden);
         let by_function = by_function(sides, &known, functions.functions().len());
         let scale = is_normalised.then(|| totals.map(share_of));
-        Ok(Self { measure: before.measure(), functions, nodes, by_function, scale, totals })
+        Ok(Self { measure: before.measure(), functions, nodes, by_function, scale, totals, hidden })
     }
 
     /// Returns the measure.
@@ -122,6 +125,11 @@ impl Diff {
     /// Returns the totals of the profiles.
     pub fn total(&self) -> ValueChange {
         self.change(Some(self.totals[0]), Some(self.totals[1]))
+    }
+
+    /// Returns what the views of both profiles hide, with the totals.
+    pub fn hidden(&self) -> [(Hidden, i64); 2] {
+        [0, 1].map(|side| (self.hidden[side], self.totals[side]))
     }
 
     /// Converts two costs to the unit of this diff: to themselves, or to shares. A missing cost is 0.

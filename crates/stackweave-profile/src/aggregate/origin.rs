@@ -26,7 +26,8 @@ impl CodeOrigin {
     /// Returns the origin of a frame. `module` is the path of a native frame's module.
     pub fn of(frame: &Frame, module: &str) -> Self {
         let path = if frame.kind == FrameKind::Native { module } else { frame.filename.as_deref().unwrap_or_default() };
-        CodeIdentity { kind: frame.kind, name: frame.qualname.as_ref().unwrap_or(&frame.name), path }.origin()
+        let name = frame.qualname.as_ref().unwrap_or(&frame.name);
+        CodeIdentity { kind: frame.kind, name, path, is_own: frame.is_own }.origin()
     }
 }
 
@@ -38,6 +39,8 @@ pub(crate) struct CodeIdentity<'a> {
     pub(crate) name: &'a str,
     /// The source file of an interpreted function, or the path of a native function's module; empty if unknown.
     pub(crate) path: &'a str,
+    /// Whether the recording states that the file is Stackweave's.
+    pub(crate) is_own: bool,
 }
 
 impl CodeIdentity<'_> {
@@ -60,6 +63,7 @@ impl CodeIdentity<'_> {
             || is_file("/importlib/_bootstrap.py")
             || is_file("/importlib/_bootstrap_external.py")
             || (is_file("/threading.py") && THREAD_STARTERS.contains(&self.name))
+            || self.is_own
             || is_own_package(self.path)
             || (self.name == "<module>" && is_own_command(self.path))
     }
@@ -112,13 +116,9 @@ fn is_interpreter(file: &str) -> bool {
     version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
+/// Returns whether it is in the package as installers place it. A folder of a program may have the package's name.
 fn is_own_package(path: &str) -> bool {
-    // The package's own modules are recognized by the prefix of their names, in any folder.
-    let is_own_module = |(_, file): (&str, &str)| file.starts_with('_') && !file.contains('/');
-    ["/site-packages/stackweave/", "/dist-packages/stackweave/", "/python/stackweave/"]
-        .iter()
-        .any(|folder| path.contains(folder))
-        || path.rsplit_once("/stackweave/").is_some_and(is_own_module)
+    ["/site-packages/stackweave/", "/dist-packages/stackweave/"].iter().any(|folder| path.contains(folder))
 }
 
 /// Returns whether it is the script that installers create for the command. It calls the package, which runs the
@@ -128,7 +128,7 @@ fn is_own_command(path: &str) -> bool {
 }
 
 fn is_own_library(path: &str, file: &str) -> bool {
-    file.starts_with("libstackweave") || (file.starts_with("_native.") && path.contains("/stackweave/"))
+    file.starts_with("libstackweave") || path.ends_with("/stackweave/_native.abi3.so")
 }
 
 fn is_library_file(path: &str) -> bool {
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     fn origins(kind: FrameKind, places: &[(&str, &str)]) -> Vec<CodeOrigin> {
-        places.iter().map(|(name, path)| CodeIdentity { kind, name, path }.origin()).collect()
+        places.iter().map(|(name, path)| CodeIdentity { kind, name, path, is_own: false }.origin()).collect()
     }
 
     #[test]
@@ -205,8 +205,18 @@ mod tests {
             ("f", ""),
             ("f", "/srv/me/bin/stackweave"),
             ("<module>", "/srv/me/bin/my-stackweave"),
+            ("<module>", "/srv/python/stackweave/train.py"),
+            ("main", "/srv/python/stackweave/_helpers.py"),
+            ("main", "/srv/stackweave/__init__.py"),
         ];
-        assert_eq!(origins(FrameKind::Python, &program), [CodeOrigin::Program; 9]);
+        assert_eq!(origins(FrameKind::Python, &program), [CodeOrigin::Program; 12]);
+        let own = CodeIdentity {
+            kind: FrameKind::Python,
+            name: "start",
+            path: "/opt/stackweave/_recorders/recorder.py",
+            is_own: true,
+        };
+        assert_eq!(own.origin(), CodeOrigin::Interpreter);
     }
 
     #[test]
@@ -237,6 +247,7 @@ mod tests {
         let program = [
             ("main", "/usr/bin/server"),
             ("step", "/srv/me/app/build/libapp.so"),
+            ("step", "/srv/python/stackweave/_native.cpython-312-x86_64-linux-gnu.so"),
             ("main", "/srv/me/pythonista"),
             ("jitted", ""),
             (
@@ -244,12 +255,12 @@ mod tests {
                 "/venv/lib/python3.11/site-packages/torch/lib/libtorch_cpu.so",
             ),
         ];
-        assert_eq!(origins(FrameKind::Native, &program), [CodeOrigin::Program; 5]);
+        assert_eq!(origins(FrameKind::Native, &program), [CodeOrigin::Program; 6]);
     }
 
     #[test]
     fn all_other_code_is_of_the_program() {
-        for kind in [FrameKind::Script, FrameKind::Extra, FrameKind::Label] {
+        for kind in [FrameKind::Script, FrameKind::Extra, FrameKind::Span] {
             assert_eq!(
                 origins(kind, &[("f", "/usr/lib/python3.11/json/__init__.py")]),
                 [CodeOrigin::Program],

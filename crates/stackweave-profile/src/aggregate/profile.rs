@@ -2,8 +2,8 @@
 
 use crate::aggregate::call_tree::{CallTree, CallTreeBuilder};
 use crate::aggregate::function::FunctionTable;
+use crate::aggregate::hidden::Hidden;
 use crate::aggregate::measure::Measure;
-use crate::aggregate::view::Hidden;
 
 /// Counts from building a profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,6 +77,11 @@ impl Profile {
     /// Returns what its view hides, and [`View::show_all`](crate::View::show_all) would show.
     pub fn hidden(&self) -> Hidden {
         self.hidden
+    }
+
+    /// Returns the sentence about what its view hides, with the option that shows it.
+    pub fn hidden_sentence(&self, option: &str) -> Option<String> {
+        self.hidden.sentence(self.total(), self.measure, option)
     }
 
     /// Returns whether it has any frames, visible or not.

@@ -57,6 +57,8 @@ impl RecordedNames {
 #[derive(Debug)]
 pub(crate) struct FrameNamer<'a> {
     process: &'a ProcessRecording,
+    /// The folder of the Python package that made the recording.
+    package: Option<&'a str>,
     texts: WordMap<u32, Arc<str>>,
     /// The names of modules.
     modules: WordMap<u32, Arc<str>>,
@@ -69,7 +71,8 @@ pub(crate) struct FrameNamer<'a> {
 impl<'a> FrameNamer<'a> {
     pub(crate) fn new(process: &'a ProcessRecording) -> Self {
         let (texts, modules, resolved) = Default::default();
-        Self { process, texts, modules, resolved, known: None }
+        let package = process.start().package();
+        Self { process, package, texts, modules, resolved, known: None }
     }
 
     /// Returns the names of a process that is still recording.
@@ -120,7 +123,7 @@ impl<'a> FrameNamer<'a> {
             Some(RecordedFrame::Native { address, module }) => (Some(address.address()), *module),
             _ => (None, None),
         };
-        Frame {
+        let mut frame = Frame {
             qualname: name.qualname.map(|text| self.text(text)),
             filename: name.filename.map(|text| self.text(text)).filter(|text| !text.is_empty()),
             first_line: name.first_line,
@@ -129,7 +132,9 @@ impl<'a> FrameNamer<'a> {
             is_inlined: name.is_inlined,
             address: native.0,
             ..Frame::named(name.kind, self.text(name.name))
-        }
+        };
+        frame.is_own = self.package.is_some_and(|package| frame.is_in(package));
+        frame
     }
 
     fn text(&mut self, number: u32) -> Arc<str> {
@@ -238,6 +243,6 @@ fn kind_of(frame: Option<&RecordedFrame>) -> FrameKind {
         Some(RecordedFrame::Native { .. }) => FrameKind::Native,
         Some(RecordedFrame::Python { .. }) => FrameKind::Python,
         Some(RecordedFrame::Script { .. }) => FrameKind::Script,
-        Some(RecordedFrame::Label { .. }) | None => FrameKind::Label,
+        Some(RecordedFrame::Label { .. }) | None => FrameKind::Span,
     }
 }

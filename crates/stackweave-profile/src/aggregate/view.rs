@@ -75,27 +75,6 @@ impl View {
     }
 }
 
-/// The cost that a view hides because it is inside libraries or the interpreter. Frames hidden by a filter do not
-/// count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Hidden {
-    /// The number of functions that are never visible.
-    pub functions: usize,
-    /// The self cost of hidden calls: it is counted for their nearest visible callers.
-    pub self_cost: i64,
-    /// The number of functions inside libraries that are visible because of their cost.
-    pub costly: usize,
-}
-
-impl Hidden {
-    /// Adds what is hidden of another part. Functions that both hide count twice.
-    pub(crate) const fn add(&mut self, other: Self) {
-        self.functions = self.functions.saturating_add(other.functions);
-        self.self_cost = self.self_cost.saturating_add(other.self_cost);
-        self.costly = self.costly.saturating_add(other.costly);
-    }
-}
-
 impl Profile {
     /// Returns the profile as `view` shows it. The self cost of a hidden frame is added to its nearest visible caller,
     /// or to the root: the total does not change. Calls of hidden functions are not counted.

@@ -2,10 +2,11 @@
 
 use crate::aggregate::call_tree::{CallTreeBuilder, NodeId};
 use crate::aggregate::function::{FrameIndex, Function, FunctionId, FunctionTable, ProfileFrame};
+use crate::aggregate::hidden::Hidden;
 use crate::aggregate::measure::Measure;
 use crate::aggregate::origin::CodeOrigin;
 use crate::aggregate::profile::{Profile, ProfileCounts};
-use crate::aggregate::view::{Hidden, View};
+use crate::aggregate::view::View;
 
 /// A program is mostly libraries if they hide at least this share of the total.
 const MOSTLY_HIDDEN: (i64, i64) = (3, 4);

@@ -32,20 +32,35 @@ pub(crate) struct DeviceSums {
     pub(crate) sizes: Vec<(u64, Figures)>,
     /// The sum of the call sites.
     pub(crate) selected: Figures,
+    pub(crate) labels: LabelSums,
+}
+
+/// The sums of call sites by the numbers of their labels.
+#[derive(Debug, Default)]
+pub(crate) struct LabelSums {
     /// By the number of the thread.
     pub(crate) threads: WordMap<u32, Figures>,
-    /// By the frame of the tag.
+    /// By the number of the tag.
     pub(crate) tags: WordMap<u32, Figures>,
-    /// By the number of the allocator: a frame in a snapshot, a kind in a replay.
+    /// By the number of the allocator.
     pub(crate) allocators: WordMap<u32, Figures>,
 }
 
 impl DeviceSums {
+    /// Adds a call site. Its tag is a frame; its allocator is a frame in a snapshot, and a kind in a replay.
     pub(crate) fn add(&mut self, site: &CallSite, figures: &Figures) {
         add(&mut self.selected, figures);
-        add(self.threads.entry(site.thread).or_default(), figures);
-        add(self.tags.entry(site.tag).or_default(), figures);
-        add(self.allocators.entry(site.allocator).or_default(), figures);
+        self.labels.add([site.thread, site.tag, site.allocator], figures);
+    }
+}
+
+impl LabelSums {
+    /// Adds the figures of a thread, a tag and an allocator.
+    pub(crate) fn add(&mut self, numbers: [u32; 3], figures: &Figures) {
+        let Self { threads, tags, allocators } = self;
+        for (sums, number) in [threads, tags, allocators].into_iter().zip(numbers) {
+            add(sums.entry(number).or_default(), figures);
+        }
     }
 }
 
@@ -71,7 +86,7 @@ impl ProcessFigures {
     pub(crate) fn memory_from_before(&self, dictionary: &Dictionary, sums: &DeviceSums) -> FromBefore {
         let is_it = |number: u32| *self.allocator(dictionary, number) == *events::HOST_PRESENT.name;
         let mut all = FromBefore::default();
-        for (_, figures) in sums.allocators.iter().filter(|(number, _)| is_it(**number)) {
+        for (_, figures) in sums.labels.allocators.iter().filter(|(number, _)| is_it(**number)) {
             all.blocks = all.blocks.saturating_add(figures.live_blocks);
             all.bytes = all.bytes.saturating_add(figures.live_bytes);
         }

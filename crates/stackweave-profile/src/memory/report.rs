@@ -12,13 +12,12 @@ use stackweave_symbolize::Symbolizer;
 use super::device_report::{DeviceMemory, default_device};
 use super::figures::{add, add_totals};
 use super::header::MemoryHeader;
-use super::process_figures::{DeviceSums, ProcessFigures, tag_name};
+use super::process_figures::{DeviceSums, LabelSums, ProcessFigures, tag_name};
 use super::query::MemoryQuery;
 use super::recorder_thread::RecorderThread;
 use super::timeline::{MemoryTimeline, lifetime, read_timeline, timeline_with};
-use super::usage::{DeviceUsage, MemoryUsage, UsageReader, UsageRow, UsageSource};
+use super::usage::{DeviceUsage, UsageReader, UsageSource};
 use crate::aggregate::{DeviceMeasure, GroupCosts, Measure, Profile, ProfileBuilder, View, offsets};
-use crate::word_hash::WordMap;
 
 /// The memory of processes, of one device or of the heap.
 #[derive(Clone, Debug)]
@@ -214,12 +213,17 @@ impl MemoryReportBuilder {
         reader.visit_rows(&mut |device, row| {
             if device == self.report.device {
                 costs.add_row(row, &MEASURES);
-                sums.add(row);
+                sums.add([row.thread, row.tag, row.allocator], &row.figures);
             }
         });
         costs.seal();
         let usage = reader.finish();
-        self.add_sums(process, &usage, &sums);
+        let text = |texts: &[Arc<str>], number: u32| texts.get(number as usize).cloned().unwrap_or_else(|| "".into());
+        let names = (|tag| text(&usage.tags, tag), |allocator| text(&usage.allocators, allocator));
+        self.add_labels(process, &sums, names);
+        for (_, figures) in sums.allocators.iter().filter(|(number, _)| usage.is_before(**number)) {
+            self.add_before(FromBefore { blocks: figures.live_blocks, bytes: figures.live_bytes });
+        }
         let pid = process.start().pid;
         let of = if self.has_several { format!("Process {pid}: ") } else { String::new() };
         self.report.remarks.extend(usage.remarks.iter().map(|remark| format!("{of}{remark}")));
@@ -234,24 +238,30 @@ impl MemoryReportBuilder {
         costs
     }
 
-    fn add_sums(&mut self, process: &ProcessRecording, usage: &MemoryUsage, sums: &LabelSums) {
-        let text = |texts: &[Arc<str>], number: u32| texts.get(number as usize).cloned().unwrap_or_else(|| "".into());
+    /// Adds sums by thread, tag and allocator, with functions that name tags and allocators.
+    fn add_labels(
+        &mut self,
+        process: &ProcessRecording,
+        sums: &LabelSums,
+        (tag, allocator): (impl Fn(u32) -> Arc<str>, impl Fn(u32) -> Arc<str>),
+    ) {
         for (number, figures) in &sums.threads {
             let thread = process.dictionary().thread(*number);
             let (tid, name) = thread.map_or((0, ""), |thread| (thread.tid, thread.name.as_str()));
             add(self.threads.entry((tid, name.into())).or_default(), figures);
         }
         for (number, figures) in &sums.tags {
-            add(self.tags.entry((0, text(&usage.tags, *number))).or_default(), figures);
+            add(self.tags.entry((0, tag(*number))).or_default(), figures);
         }
         for (number, figures) in &sums.allocators {
-            add(self.allocators.entry((0, text(&usage.allocators, *number))).or_default(), figures);
-            if usage.is_before(*number) {
-                let FromBefore { blocks, bytes } = &mut self.report.from_before;
-                *blocks = blocks.saturating_add(figures.live_blocks);
-                *bytes = bytes.saturating_add(figures.live_bytes);
-            }
+            add(self.allocators.entry((0, allocator(*number))).or_default(), figures);
         }
+    }
+
+    fn add_before(&mut self, more: FromBefore) {
+        let FromBefore { blocks, bytes } = &mut self.report.from_before;
+        *blocks = blocks.saturating_add(more.blocks);
+        *bytes = bytes.saturating_add(more.bytes);
     }
 
     fn add_process(
@@ -286,20 +296,9 @@ impl MemoryReportBuilder {
         }
         let header = MemoryHeader::of(process.start());
         self.add_process((process, offset), (header, of.source), (totals, sums.is_peak_at_start), &sizes);
-        for (number, figures) in &sums.threads {
-            let thread = dictionary.thread(*number);
-            let (tid, name) = thread.map_or((0, ""), |thread| (thread.tid, thread.name.as_str()));
-            add(self.threads.entry((tid, name.into())).or_default(), figures);
-        }
-        for (frame, figures) in &sums.tags {
-            add(self.tags.entry((0, tag_name(dictionary, *frame).into())).or_default(), figures);
-        }
-        for (number, figures) in &sums.allocators {
-            add(self.allocators.entry((0, of.allocator(dictionary, *number).into())).or_default(), figures);
-        }
-        let FromBefore { blocks, bytes } = of.memory_from_before(dictionary, sums);
-        let all = &mut self.report.from_before;
-        (all.blocks, all.bytes) = (all.blocks.saturating_add(blocks), all.bytes.saturating_add(bytes));
+        let names = (|tag| tag_name(dictionary, tag).into(), |number| of.allocator(dictionary, number).into());
+        self.add_labels(process, &sums.labels, names);
+        self.add_before(of.memory_from_before(dictionary, sums));
     }
 
     /// Builds the profiles of all processes together.
@@ -328,23 +327,6 @@ impl MemoryReportBuilder {
         self.report.devices.sort_unstable();
         self.report.devices.dedup();
         self.report
-    }
-}
-
-/// The sums of rows by the numbers of their labels.
-#[derive(Default)]
-struct LabelSums {
-    threads: WordMap<u32, Figures>,
-    tags: WordMap<u32, Figures>,
-    allocators: WordMap<u32, Figures>,
-}
-
-impl LabelSums {
-    fn add(&mut self, row: &UsageRow) {
-        let Self { threads, tags, allocators } = self;
-        for (sums, number) in [(threads, row.thread), (tags, row.tag), (allocators, row.allocator)] {
-            add(sums.entry(number).or_default(), &row.figures);
-        }
     }
 }
 

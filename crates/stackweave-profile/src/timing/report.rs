@@ -11,8 +11,8 @@ use super::phase_facts::PhaseFacts;
 use super::read_phases::{PhaseReader, ProcessPhases, read_phases};
 use super::runs::{self, RunRow};
 use crate::aggregate::{
-    AggregateOptions, CallStatistics, Edge, EveryMeasure, Function, FunctionId, FunctionTable, Grouping, Measure,
-    Profile, ProfileCounts, RecordedNames, Statistics, View, aggregate, offsets, ranges,
+    AggregateOptions, CallStatistics, Edge, EveryMeasure, Function, FunctionId, FunctionTable, Grouping, Hidden,
+    Measure, Profile, ProfileCounts, RecordedNames, Statistics, View, aggregate, offsets, ranges,
 };
 use crate::frame::{Frame, FrameKind};
 
@@ -27,6 +27,8 @@ pub struct TimingReport {
     pub runs: Vec<RunRow>,
     /// The total time of all threads, in nanoseconds.
     pub total_ns: i64,
+    /// The cost that the view hides.
+    pub hidden: Hidden,
     /// The counts of the events that were read.
     pub counts: ProfileCounts,
     /// Pushes and pops that did not match.
@@ -73,6 +75,13 @@ impl PhaseRow {
     pub fn ns_per_bytecode(&self) -> Option<f64> {
         let all = self.bytecode_count?.checked_mul(self.statistics.calls).filter(|all| *all > 0)?;
         Some(self.statistics.self_cost as f64 / all as f64)
+    }
+}
+
+impl TimingReport {
+    /// Returns the sentence about what the view hides, with the option that shows it.
+    pub fn hidden_sentence(&self, option: &str) -> Option<String> {
+        self.hidden.sentence(self.total_ns, Measure::WallTime, option)
     }
 }
 
@@ -164,7 +173,7 @@ impl TimingReportBuilder {
         frames.extend(PhaseAnomalies::frames(phases, process));
         let names = RecordedNames::resolve(process, &frames, symbolizer);
         let function = |frame: u32| {
-            let unknown = || Function::of_frame(&Frame::named(FrameKind::Label, Frame::UNKNOWN.into()), None);
+            let unknown = || Function::of_frame(&Frame::named(FrameKind::Span, Frame::UNKNOWN.into()), None);
             names.of(frame).first().map_or_else(unknown, |frame| Function::of_frame(frame, None))
         };
         for (frame, facts) in &phases.facts {
@@ -205,6 +214,7 @@ impl TimingReportBuilder {
             rows,
             runs: runs::numbered(self.runs, &self.parents),
             total_ns: profile.total(),
+            hidden: profile.hidden(),
             counts: profile.counts(),
             anomalies: self.anomalies,
             missing,

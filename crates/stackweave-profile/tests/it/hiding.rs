@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use stackweave_core::{Module, RawFrame};
 use stackweave_profile::{AggregateOptions, CodeOrigin, Filter, FrameKind, Pattern, Profile, Statistics, View};
+use stackweave_recording::file::ProcessStart;
 use stackweave_tapes::{Tape, native, span};
 use stackweave_testkit::random::Random;
 
@@ -113,6 +114,29 @@ fn costly_functions_inside_libraries_are_visible_if_libraries_take_most_of_the_t
 }
 
 #[test]
+fn only_the_folder_that_the_recording_names_is_the_packages_own() {
+    let seen = |package: Option<&str>| {
+        let options =
+            package.map(|package| (ProcessStart::PACKAGE.to_owned(), package.to_owned())).into_iter().collect();
+        let mut tape = Tape::started(&ProcessStart { options, ..ProcessStart::default() });
+        let mut at = |name, file| Tape::at(tape.python(name, file, 1), 1);
+        let stack = [
+            at("train", "/srv/python/stackweave/train.py"),
+            at("helper", "/srv/python/stackweave/_helper.py"),
+            at("start", "/opt/stackweave/_recorders/recorder.py"),
+            at("other", "/opt/stackweave2/a.py"),
+        ];
+        tape.sample((1, 0), &stack, 1);
+        let view = Some(View::default());
+        let profile = tape.profile(&AggregateOptions { view, ..AggregateOptions::default() });
+        profile.functions().functions().iter().map(|function| function.name.to_string()).collect::<Vec<String>>()
+    };
+    assert_eq!(seen(Some("/opt/stackweave")), ["other", "helper", "train"]);
+    assert_eq!(seen(Some("/srv/python/stackweave")), ["other", "start"]);
+    assert_eq!(seen(None), ["other", "start", "helper", "train"]);
+}
+
+#[test]
 fn cost_without_a_visible_caller_stays_in_the_total() {
     let profile = sampled(&[("V", 3), ("Vi", 4), ("m", 5)]);
     let view = profile.view(&View::default());
@@ -148,7 +172,7 @@ fn filters_select_by_module_file_function_and_kind() {
     let native = shown(Filter { kinds: vec![FrameKind::Native], ..Filter::default() });
     assert_eq!(native.len(), 4);
     assert_eq!(native[2], name("libpython3.11.so.1.0+0x100;fast.so+0x300", 1));
-    let label = shown(Filter { kinds: vec![FrameKind::Label], ..Filter::default() });
+    let label = shown(Filter { kinds: vec![FrameKind::Span], ..Filter::default() });
     assert_eq!(label, [name("phase", 4)]);
     let both = Filter { include: patterns(&["file:*.py"]), exclude: patterns(&["json"]), ..Filter::default() };
     assert_eq!(shown(both), [name("main", 7), name("main;handle", 2)]);

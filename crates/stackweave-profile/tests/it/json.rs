@@ -37,6 +37,7 @@ fn frame(name: &str, filename: &str, line: u32) -> Arc<Frame> {
         module: None,
         is_inlined: false,
         address: Some(u64::MAX),
+        is_own: false,
     })
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use stackweave_recording::clock::ClockSource;
+use stackweave_recording::file::ProcessStart;
 use stackweave_recording::{RecorderOptions, RingLimits, WhenFull};
 
 use crate::memory::{MemorySettings, settings_of};
@@ -25,6 +26,7 @@ from_dict! {
         subprocesses: bool,
         overwrite: bool,
         python: String,
+        package: String,
         named_later: Option<bool>,
         numbered: Option<bool>,
         timing: Option<bool>,
@@ -39,6 +41,7 @@ pub(super) fn options_of(dict: &Bound<'_, PyDict>) -> PyResult<(RecorderOptions,
     let given = RecordingKeywords::from_dict(dict)?;
     let memory = memory_settings(given.memory_recorder.as_ref().map(|settings| settings.bind(dict.py())))?;
     let mut extra = given.extra.unwrap_or_default();
+    extra.insert(ProcessStart::PACKAGE.to_owned(), given.package);
     if given.timing.unwrap_or(false) {
         extra.insert("timing".to_owned(), "1".to_owned());
     }

@@ -12,7 +12,7 @@ type PhaseLocation = (String, String, u32);
 
 pub(super) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(timing_start, module)?)?;
-    module.add_function(wrap_pyfunction!(timing_open_frames, module)?)?;
+    module.add_function(wrap_pyfunction!(timing_open_phases, module)?)?;
     module.add_function(wrap_pyfunction!(timing_problems, module)?)?;
     module.add_function(wrap_pyfunction!(timing_anomalies, module)?)
 }
@@ -29,7 +29,7 @@ fn timing_start(recording: &Bound<'_, Feed>, clock: Option<Bound<'_, PyAny>>) ->
 /// Returns the open phases of the calling thread, outermost first.
 #[pyfunction]
 #[pyo3(signature = (recording, /))]
-fn timing_open_frames(recording: &Bound<'_, Feed>) -> PyResult<Vec<PhaseLocation>> {
+fn timing_open_phases(recording: &Bound<'_, Feed>) -> PyResult<Vec<PhaseLocation>> {
     let open = state_of(recording)?.engine().with_open(<[RawFrame]>::to_vec);
     Ok(open.into_iter().map(location_of).collect())
 }

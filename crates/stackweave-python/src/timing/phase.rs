@@ -22,12 +22,12 @@ pub(super) enum PhaseKind {
     Run(Vec<u8>),
 }
 
-/// A phase, created by Timing.frame() and Timing.run().
+/// A phase, created by Timing.phase() and Timing.run().
 ///
 /// In a with statement it begins and ends with the block. As a decorator it begins and ends with each call, and with each step of
 /// a generator, a coroutine or an asynchronous generator, because other code runs between the steps.
 ///
-/// >>> with stackweave.Timing() as timing, timing.frame("plan") as phase:
+/// >>> with stackweave.Timing() as timing, timing.phase("plan") as phase:
 /// ...     phase.note(rows=3)
 /// >>> [cost.name for cost in timing.recording.phases()]
 /// ['plan']
@@ -111,7 +111,7 @@ impl PyPhase {
     fn __call__(slf: &Bound<'_, Self>, function: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let steps = Bound::new(slf.py(), PhaseSteps { phase: slf.clone().unbind() })?;
         let decorate = slf.py().import("stackweave._recorders.native_callbacks")?.getattr("decorate")?;
-        Ok(decorate.call1((steps, "frame"))?.call1((function,))?.unbind())
+        Ok(decorate.call1((steps, "phase"))?.call1((function,))?.unbind())
     }
 
     fn __repr__(&self) -> String {

@@ -139,9 +139,9 @@ fn caller() -> Option<String> {
 
 /// # Safety
 /// Called by the interpreter, with a `Feed`.
-pub(super) unsafe extern "C" fn frame(object: Object, values: Values, positional: isize, keys: Object) -> Object {
+pub(super) unsafe extern "C" fn phase(object: Object, values: Values, positional: isize, keys: Object) -> Object {
     // SAFETY: guaranteed by the caller.
-    unsafe { new_phase("frame", object, values, (positional, keys)) }
+    unsafe { new_phase("phase", object, values, (positional, keys)) }
 }
 
 /// # Safety

@@ -24,7 +24,7 @@ Ends the innermost open phase of the calling thread, and adds attributes to it.
 
 If no phase is open, the call is only counted: see problems().";
 
-const FRAME: &CStr = c"frame($self, /, name, filename='', lineno=0, **attributes)
+const PHASE: &CStr = c"phase($self, /, name, filename='', lineno=0, **attributes)
 --
 
 Returns a phase for a with statement or as a decorator. The arguments are those of push().
@@ -35,7 +35,7 @@ counted: see problems().";
 const RUN: &CStr = c"run($self, /, name, filename='', lineno=0, **attributes)
 --
 
-Returns a phase as frame() does, which has its own row in reports, with its attributes: one compilation, one query.";
+Returns a phase as phase() does, which has its own row in reports, with its attributes: one compilation, one query.";
 
 /// Adds the methods to the type.
 pub(super) fn add_to(py: Python<'_>) -> PyResult<()> {
@@ -48,7 +48,7 @@ pub(super) fn add_to(py: Python<'_>) -> PyResult<()> {
     let methods: [(&CStr, Function, &CStr); 4] = [
         (c"push", phase_functions::push, PUSH),
         (c"pop", phase_functions::pop, POP),
-        (c"frame", phase_functions::frame, FRAME),
+        (c"phase", phase_functions::phase, PHASE),
         (c"run", phase_functions::run, RUN),
     ];
     let feed = py.get_type::<Feed>();

@@ -176,7 +176,7 @@ impl NamingDefiner<'_> {
             RawFrameKind::Native(_) => return,
             RawFrameKind::Script { .. } => return self.definer.pending.scripts.push((number, frame)),
             RawFrameKind::Python { .. } => (FrameKind::Python, self.names.locate(frame)),
-            RawFrameKind::Label(_) => (FrameKind::Label, locate_label(frame)),
+            RawFrameKind::Label(_) => (FrameKind::Span, locate_label(frame)),
         };
         let Some(location) = location else { return };
         let name = self.definer.name(kind, &location, self.out);

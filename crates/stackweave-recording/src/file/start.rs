@@ -106,10 +106,21 @@ mod tag {
 impl ProcessStart {
     /// The name of the option that all processes of one run have in common.
     pub const RUN: &'static str = "run";
+    /// The name of the option with the folder of the Python package that made the recording.
+    pub const PACKAGE: &'static str = "package";
 
     /// Returns the run that the recording belongs to: that of the program and of all processes that it started.
     pub fn run(&self) -> Option<&str> {
-        self.options.iter().find(|(name, _)| name == Self::RUN).map(|(_, run)| run.as_str())
+        self.option(Self::RUN)
+    }
+
+    /// Returns the folder of the Python package that made the recording.
+    pub fn package(&self) -> Option<&str> {
+        self.option(Self::PACKAGE)
+    }
+
+    fn option(&self, name: &str) -> Option<&str> {
+        self.options.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
     /// Returns the payload of a Start block. Values that are empty or 0 are left out.

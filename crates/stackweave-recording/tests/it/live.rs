@@ -98,7 +98,7 @@ fn values_of_all_kinds_are_read_back() {
     assert_eq!(kinds, expected.iter().map(|kind| &*kind.name).collect::<Vec<_>>());
     let number = u32::try_from(events[0].words[0]).unwrap();
     let [name] = read.dictionary.names(number) else { panic!("a label has a name") };
-    assert_eq!((name.kind, read.dictionary.string(name.name)), (FrameKind::Label, Some("load")));
+    assert_eq!((name.kind, read.dictionary.string(name.name)), (FrameKind::Span, Some("load")));
     assert_eq!(read.dictionary.frames_of(u32::try_from(events[1].words[1]).unwrap()).count(), 2);
     assert_eq!((&events[2].bytes, &events[5].bytes), (&Some(b"{\"a\": 1}".to_vec()), &Some(Vec::new())));
     assert_eq!(events[6].words[1], (-0.5_f64).to_bits());

@@ -1,7 +1,10 @@
 //! All declared kinds, and undeclared ones, have the meaning that an independent reader, written from the page, finds.
 
 use stackweave_core::{BlobId, Call, EventKind, Field, FieldType, RawFrame, Role};
-use stackweave_recording::events::{self, Decoder, Ending, Event, MemoryEvent, Region, fields};
+use stackweave_recording::events::{
+    self, Decoder, Ending, Event, HostAction, HostState, HostStateRow, InstantSubject, MemoryEvent, Region, Usage,
+    UsageSubject, fields,
+};
 use stackweave_recording::file::{Encoded, Encoder};
 use stackweave_testkit::random::Random;
 use stackweave_testkit::symbols::tool::Tool;
@@ -69,7 +72,9 @@ fn meaning(event: &Event<'_>) -> String {
             format!("\"end\",\"{ending}\"")
         }
         Event::Name(name) => format!("\"name\",{},{}", name.frame, name.object),
-        Event::Instant(instant) => format!("\"instant\",{},{}", instant.frame, instant.stack),
+        Event::Instant(instant) => {
+            format!("\"instant\",{},{}{}", instant.frame, instant.stack, subject(&instant.about))
+        }
         Event::Counter(counter) => format!("\"counter\",{},{}", counter.frame, counter.value.to_bits()),
         Event::Sample(sample) => format!("\"sample\",{},{}", sample.stack, sample.weight),
         Event::Allocate(memory) => of_memory("allocate", memory),
@@ -77,10 +82,8 @@ fn meaning(event: &Event<'_>) -> String {
         Event::Complete(memory) => of_memory("complete", memory),
         Event::Keep { address } => format!("\"keep\",{address}"),
         Event::Tag { frame } => format!("\"tag\",{frame}"),
-        Event::State(_) => "\"state\"".to_owned(),
-        Event::Usage(usage) => {
-            format!("\"usage\",{},{},{},{}", usage.allocator, usage.stack, usage.snapshot, usage.figures.bytes)
-        }
+        Event::State(state) => of_state(state),
+        Event::Usage(usage) => of_usage(usage),
         Event::Other => "\"other\"".to_owned(),
     }
 }
@@ -92,7 +95,67 @@ fn of_memory(action: &str, memory: &MemoryEvent) -> String {
         Region::Segment(_) => "segment",
     };
     let device = memory.region.device();
-    format!("\"{action}\",\"{region}\",{device},{},{},{}", memory.address, memory.size, memory.stack)
+    let MemoryEvent { address, size, stack, stream, pool, .. } = memory;
+    let host = memory.host.map_or_else(|| "null".to_owned(), |host| format!("\"{}\"", host_action(host).name));
+    format!("\"{action}\",\"{region}\",{device},{address},{size},{stack},{stream},{pool},{host}")
+}
+
+fn host_action(action: HostAction) -> EventKind {
+    match action {
+        HostAction::Allocate => events::HOST_ALLOCATE,
+        HostAction::Present => events::HOST_PRESENT,
+        HostAction::Free => events::HOST_FREE,
+        HostAction::FreeRequested => events::HOST_FREE_REQUESTED,
+        HostAction::FreeCompleted => events::HOST_FREE_COMPLETED,
+        HostAction::Segment => events::SEGMENT,
+        HostAction::SegmentPresent => events::SEGMENT_PRESENT,
+        HostAction::SegmentMap => events::SEGMENT_MAP,
+        HostAction::SegmentFree => events::SEGMENT_FREE,
+        HostAction::SegmentUnmap => events::SEGMENT_UNMAP,
+    }
+}
+
+/// Returns the subject of an instant, with a comma before it.
+fn subject(about: &InstantSubject) -> String {
+    match about {
+        InstantSubject::Anything => String::new(),
+        InstantSubject::UnmatchedPop => ",\"unmatched-pop\"".to_owned(),
+        InstantSubject::Demoted => ",\"demoted\"".to_owned(),
+        InstantSubject::TraceNote { count } => format!(",\"trace-note\",{count}"),
+        InstantSubject::HostSnapshot { device, size } => format!(",\"host-snapshot\",{device},{size}"),
+        InstantSubject::OutOfMemory(of) => {
+            format!(",\"host-out-of-memory\",{},{},{},{},{}", of.device, of.size, of.stream, of.pool, of.free)
+        }
+        InstantSubject::Annotation { device, address } => format!(",\"host-annotate\",{device},{address}"),
+    }
+}
+
+fn of_state(state: &HostState) -> String {
+    let row = |name: &str, of: &HostStateRow| {
+        let HostStateRow { device, address, size, requested, stack, stream, pool, flags } = of;
+        format!("\"state\",\"{name}\",{device},{address},{size},{requested},{stack},{stream},{pool},{flags}")
+    };
+    match state {
+        HostState::Begin { reason } => format!("\"state\",\"begins\",{reason}"),
+        HostState::End => "\"state\",\"ends\"".to_owned(),
+        HostState::Segment(of) => row("segment-state", of),
+        HostState::Block(of) => row("block-state", of),
+        HostState::Other => "\"state\",\"other\"".to_owned(),
+    }
+}
+
+fn of_usage(usage: &Usage) -> String {
+    let Usage { row, stack, allocator, snapshot, device, figures } = usage;
+    let figures = figures.to_array().map(|figure| figure.to_string()).join(",");
+    let row = match row {
+        UsageSubject::Site { thread, tag } => format!("\"site\",{thread},{tag}"),
+        UsageSubject::Sizes { most } => format!("\"sizes\",{most}"),
+        UsageSubject::Total { peak_ago, frees, unknown_frees, replaced } => {
+            format!("\"total\",{peak_ago},{frees},{unknown_frees},{replaced}")
+        }
+        UsageSubject::Other => "\"other\"".to_owned(),
+    };
+    format!("\"usage\",{allocator},{stack},{snapshot},{device},{figures},{row}")
 }
 
 #[test]

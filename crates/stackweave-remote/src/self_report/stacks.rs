@@ -27,7 +27,7 @@ pub(crate) fn stacks_of(process: Process, options: &InspectionOptions) -> Result
     let names: HashMap<CodeAddress, NamedFrames> = addresses.into_iter().zip(found).collect();
     let mut remarks = vec!["it may not be traced here, so it reported its stacks itself".to_owned()];
     remarks.extend((reply.more > 0).then(|| format!("there are {} more threads", reply.more)));
-    Ok(ProcessStacks {
+    let mut stacks = ProcessStacks {
         process: process.number,
         command_line: process.command_line(),
         python: None,
@@ -35,7 +35,9 @@ pub(crate) fn stacks_of(process: Process, options: &InspectionOptions) -> Result
         threads: reply.threads.into_iter().map(|thread| named_thread(thread, &names)).collect(),
         modules: modules.as_slice().iter().map(|module| module.module.clone()).collect(),
         remarks,
-    })
+    };
+    stacks.mark_own_frames();
+    Ok(stacks)
 }
 
 impl SelfReport {
@@ -70,7 +72,7 @@ fn named_thread(thread: ReportedThread, names: &HashMap<CodeAddress, NamedFrames
             }
             ReportedFrame::Python(location) => frames.push(located(location)),
             ReportedFrame::Script(text) => frames.push(named(FrameKind::Script, &text)),
-            ReportedFrame::Label(text) => frames.push(named(FrameKind::Label, &text)),
+            ReportedFrame::Label(text) => frames.push(named(FrameKind::Span, &text)),
         }
     }
     let ReportedThread { task, name, state, problem, .. } = thread;
@@ -98,5 +100,6 @@ fn named(kind: FrameKind, name: &str) -> Frame {
         module: None,
         is_inlined: false,
         address: None,
+        is_own: false,
     }
 }

@@ -8,7 +8,8 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from ..._commands.arguments import add_options, given_options
+from ..._commands.arguments import add_options, given_options, sentence
+from ..._options.kinds import whole_number
 from ..._options.option import by_parts
 from ..._options.table import CALLS, EVENTS, MEMORY, PARTS, SNAPSHOTS, WRITE, WRITE_BOTH, WRITE_MEMORY
 from ..._sizes import size_of
@@ -53,12 +54,12 @@ class _Parser(argparse.ArgumentParser):
     def __init__(self, name: str) -> None:
         super().__init__(prog=name, add_help=False, allow_abbrev=False)
         group = self.add_argument_group("How it is shown")
-        group.add_argument("--height", metavar="PIXELS", type=int, default=600, help="of the report (600)")
+        group.add_argument("--height", metavar="PIXELS", type=whole_number, default=600, help="of the report (600)")
         group.add_argument("--top", action="store_true", help="a table of text, and no report")
         group.add_argument("--max-size", metavar="SIZE", default="10MB", help="larger reports go to a file (10MB)")
 
     def error(self, message: str) -> NoReturn:
-        raise WrongOption(f"{self.prog}: {message}; see {self.prog.split()[0]}?")
+        raise WrongOption(f"{self.prog}: {sentence(message)}; see {self.prog.split()[0]}?")
 
     def view(self, parsed: argparse.Namespace) -> View:
         try:

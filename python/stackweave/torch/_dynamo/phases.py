@@ -23,7 +23,7 @@ def begin_phase(watch: Watch, name: str) -> None:
     if name == BACKWARD and watch.innermost(RUN) is None:
         begin_backward(watch)
     if watch.with_phases:
-        watch.begin(PHASE, name, watch.timing.frame(name))
+        watch.begin(PHASE, name, watch.timing.phase(name))
 
 
 def begin_backward(watch: Watch) -> None:

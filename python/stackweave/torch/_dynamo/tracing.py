@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def frame_of(watch: Watch, code: CodeType, depth: int) -> Any:
     """Returns a frame for the tracing of code. Bytecode is counted in code units, as the interpreter does."""
-    return watch.timing.frame(
+    return watch.timing.phase(
         name_of(code),
         code.co_filename,
         code.co_firstlineno,

@@ -58,7 +58,7 @@ impl BoxColour {
     pub(crate) fn of(function: &Function) -> Self {
         let family = match (function.kind, function.origin) {
             (FrameKind::Native, _) => NATIVE,
-            (FrameKind::Label | FrameKind::Extra, _) => LABEL,
+            (FrameKind::Span | FrameKind::Extra, _) => LABEL,
             (_, CodeOrigin::Library | CodeOrigin::Interpreter) => LIBRARY,
             _ => PYTHON,
         };

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use super::{LABEL_LINE, LINE, NAME_SIZE, PADDING, SMALL_SIZE, calls};
 use crate::call_graph::{CallGraph, GraphEdge, GraphNode};
 use crate::layout::{GraphLayout, Rect, Route};
-use crate::svg::{Escaped, FONT, cost, fit, percentage, plural};
+use crate::svg::{Escaped, FONT, cost, fit, percentage, plural, text_width};
 
 pub(super) struct CallGraphPicture<'a> {
     pub(super) title: String,
@@ -18,7 +18,10 @@ pub(super) struct CallGraphPicture<'a> {
 }
 
 const MARGIN: f64 = 20.0;
+/// The height of the head with two lines below the title, that of each other line, and the size of their text.
 const HEAD: f64 = 72.0;
+const NOTE: f64 = 16.0;
+const NOTE_SIZE: f64 = 11.0;
 const MIN_WIDTH: f64 = 420.0;
 
 /// The number of colours for shares from 0 to 1.
@@ -36,8 +39,11 @@ impl CallGraphPicture<'_> {
     }
 
     fn write(&self, out: &mut String) -> fmt::Result {
-        let width = (self.layout.size.width + MARGIN * 2.0).max(MIN_WIDTH);
-        let height = self.layout.size.height + HEAD + MARGIN * 2.0;
+        let lines = self.head_lines();
+        let head = HEAD + NOTE * float(lines.len().saturating_sub(2));
+        let widest = lines.iter().map(|line| text_width(line, NOTE_SIZE)).fold(self.layout.size.width, f64::max);
+        let width = (widest + MARGIN * 2.0).max(MIN_WIDTH);
+        let height = self.layout.size.height + head + MARGIN * 2.0;
         let title = format!("Call graph: {} of {}", self.graph.measure.describe(), self.title);
         writeln!(out, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
         write!(out, r#"<svg xmlns="http://www.w3.org/2000/svg" width="100%" height="100%" "#)?;
@@ -48,9 +54,9 @@ impl CallGraphPicture<'_> {
         out.push_str(ARROWS);
         writeln!(out, r#"<rect class="page" width="100%" height="100%"/>"#)?;
         writeln!(out, r#"<g id="world" data-width="{width:.0}" data-height="{height:.0}">"#)?;
-        self.write_head(out, &title, width - MARGIN * 2.0)?;
+        write_head(out, (&title, &lines), (width - MARGIN * 2.0, head))?;
         let left = (width - self.layout.size.width) / 2.0;
-        writeln!(out, r#"<g transform="translate({left:.1} {:.1})">"#, HEAD + MARGIN)?;
+        writeln!(out, r#"<g transform="translate({left:.1} {:.1})">"#, head + MARGIN)?;
         for (edge, route) in self.graph.edges.iter().zip(&self.layout.routes) {
             self.write_arrow(out, edge, route)?;
         }
@@ -63,18 +69,12 @@ impl CallGraphPicture<'_> {
         writeln!(out, "</g>\n</g>\n<script><![CDATA[\n{SCRIPT}]]></script>\n</svg>")
     }
 
-    fn write_head(&self, out: &mut String, title: &str, room: f64) -> fmt::Result {
+    /// Returns the lines below the title.
+    fn head_lines(&self) -> Vec<String> {
         let graph = self.graph;
         let functions = plural(graph.nodes.len() as u64, "function");
         let all = cost(graph.measure, graph.total);
-        let mut lines = vec![format!("{all} in total; {functions}")];
-        lines.extend(graph.hidden());
-        writeln!(out, r#"<g id="head" data-height="{HEAD}"><rect class="page" width="100%" height="{HEAD}"/>"#)?;
-        writeln!(out, r#"<text class="title" x="{MARGIN}" y="30">{}</text>"#, Escaped(&fit(title, room, 16.0)))?;
-        for (y, line) in [48, 64].iter().zip(&lines) {
-            writeln!(out, r#"<text class="note" x="{MARGIN}" y="{y}">{}</text>"#, Escaped(&fit(line, room, 11.0)))?;
-        }
-        writeln!(out, "</g>")
+        [vec![format!("{all} in total; {functions}")], graph.notes()].concat()
     }
 
     fn write_box(&self, out: &mut String, id: usize, node: &GraphNode) -> fmt::Result {
@@ -123,6 +123,21 @@ impl CallGraphPicture<'_> {
             route.path
         )
     }
+}
+
+fn write_head(out: &mut String, (title, lines): (&str, &[String]), (room, height): (f64, f64)) -> fmt::Result {
+    writeln!(out, r#"<g id="head" data-height="{height}"><rect class="page" width="100%" height="{height}"/>"#)?;
+    writeln!(out, r#"<text class="title" x="{MARGIN}" y="30">{}</text>"#, Escaped(&fit(title, room, 16.0)))?;
+    for (index, line) in lines.iter().enumerate() {
+        let (y, line) = (48.0 + NOTE * float(index), fit(line, room, NOTE_SIZE));
+        writeln!(out, r#"<text class="note" x="{MARGIN}" y="{y}">{}</text>"#, Escaped(&line))?;
+    }
+    writeln!(out, "</g>")
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a few lines")]
+fn float(lines: usize) -> f64 {
+    lines as f64
 }
 
 /// The heads of arrows, by the width of their lines.

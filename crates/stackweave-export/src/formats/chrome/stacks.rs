@@ -75,7 +75,7 @@ fn write_frame(out: &mut Vec<u8>, id: &str, parent: Option<&str>, function: Opti
     out.extend_from_slice(b":{\"name\":");
     write_string(out, &name);
     out.extend_from_slice(b",\"category\":");
-    write_string(out, function.map_or("label", |function| function.kind.as_str()));
+    write_string(out, function.map_or("span", |function| function.kind.as_str()));
     if let Some(parent) = parent {
         out.extend_from_slice(b",\"parent\":");
         write_string(out, parent);

@@ -250,7 +250,7 @@ fn is_own(region: Region) -> bool {
 /// Returns the name and the category of a marker.
 fn name(track: &mut ThreadColumns, frame: Option<&Frame>) -> (usize, usize) {
     let text = frame.map_or(Frame::UNKNOWN, |frame| frame.qualname.as_ref().unwrap_or(&frame.name));
-    (track.tables.string(text), category(frame.map_or(FrameKind::Label, |frame| frame.kind)))
+    (track.tables.string(text), category(frame.map_or(FrameKind::Span, |frame| frame.kind)))
 }
 
 /// Returns the data of a marker.

@@ -18,7 +18,7 @@ pub(super) const CATEGORIES: [(&str, &str); 6] = [
     ("native", "orange"),
     ("script", "green"),
     ("extra", "lightblue"),
-    ("label", "purple"),
+    ("span", "purple"),
 ];
 
 /// Returns the index of the category for a kind.

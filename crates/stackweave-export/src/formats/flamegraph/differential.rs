@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use stackweave_profile::{Diff, DiffNode, NodeId, ValueChange};
+use stackweave_profile::{Diff, DiffNode, Hidden, NodeId, ValueChange};
 
 use super::draw::write_flames;
 use super::merged::{BoxBuilder, names, order, root_label};
@@ -30,11 +30,13 @@ pub(super) fn write(diff: &Diff, title: &str, out: &mut dyn Write) -> Result<(),
     let is_gone = |node: &&DiffNode| after(node) == 0;
     let gone = nodes.iter().skip(1).filter(is_gone).count() as u64;
     let greatest = nodes.iter().skip(1).map(|node| difference(node).unsigned_abs()).max().unwrap_or(0);
+    let mut notes = gone_notes(diff, &names);
+    notes.extend(Hidden::caption_of_both(diff.hidden(), diff.measure()));
     let flames = Flames {
         title: format!("What changed: flame graph of {title}"),
         subtitle: totals(diff),
         legend: legend(),
-        notes: gone_notes(diff, &names),
+        notes,
         boxes,
         narrow: not_drawn.saturating_sub(gone),
     };

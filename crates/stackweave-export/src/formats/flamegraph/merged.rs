@@ -26,7 +26,7 @@ pub(super) fn write(profile: &Profile, title: &str, out: &mut dyn Write) -> Resu
         title: format!("Flame graph of {title}"),
         subtitle: amount(measure, total),
         legend: kind_legend(&kinds),
-        notes: Vec::new(),
+        notes: profile.hidden().caption(total, measure).into_iter().collect(),
         boxes,
         narrow,
     };

@@ -3,6 +3,7 @@
 
 mod differential;
 mod draw;
+mod hidden_time;
 mod merged;
 mod spans;
 mod time_order;
@@ -82,7 +83,7 @@ pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), Expo
 
 /// Returns the colours of the kinds that occur; none if all are labels, which need no legend.
 fn kind_legend(kinds: &(impl Iterator<Item = FrameKind> + Clone)) -> Vec<Legend> {
-    if kinds.clone().all(|kind| kind == FrameKind::Label) {
+    if kinds.clone().all(|kind| kind == FrameKind::Span) {
         return Vec::new();
     }
     let is_there = |kind: &FrameKind| kinds.clone().any(|other| other == *kind);

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
+use std::mem;
 
 use serde_json::Value;
 use stackweave_profile::{Frame, FrameKind, Measure};
 
 use super::draw::write_flames;
+use super::hidden_time::{OpenTimes, caption};
 use super::spans::{SEVERAL_FUNCTIONS, SpanBox, ThreadBoxes};
 use super::{BoxLabel, Flames, PictureBox, kind_legend};
 use crate::activity::{EventContent, NamedProcess, Span, visit};
@@ -33,9 +35,10 @@ pub(super) fn write(source: &Source<'_>, title: &str, out: &mut dyn Write) -> Re
             EventContent::Begin(span) => {
                 let thread = thread.or_default();
                 let index = (event.process, span.frame, thread.is_library.last().copied().unwrap_or(false));
-                let (chain, is_library) = items.of(&processes, index);
-                thread.thread.begin(chain, event.time);
+                let FrameItems { functions, is_library, is_hidden } = items.of(&processes, index);
+                thread.thread.begin(functions, event.time);
                 thread.is_library.push(*is_library);
+                thread.times.begin(event.time, *is_hidden);
             }
             EventContent::End(span, _) => {
                 let thread = thread.or_default();
@@ -45,6 +48,7 @@ pub(super) fn write(source: &Source<'_>, title: &str, out: &mut dyn Write) -> Re
                     thread.thread.end(event.time);
                 }
                 thread.is_library.pop();
+                thread.times.end(event.time);
             }
             _ => {}
         }
@@ -53,8 +57,9 @@ pub(super) fn write(source: &Source<'_>, title: &str, out: &mut dyn Write) -> Re
     if threads.is_empty() && source.processes().iter().any(|process| process.event_count() > 0) {
         return Err(no_order());
     }
+    let notes = caption(threads.values_mut().map(|thread| mem::take(&mut thread.times))).into_iter().collect();
     let mut threads = threads.into_iter().map(|(key, thread)| (key, thread.thread)).collect();
-    draw(&mut threads, (&items, &reasons), &processes, title, out)
+    draw(&mut threads, (&items, &reasons), &processes, (title, notes), out)
 }
 
 /// The reasons of failures, without duplicates.
@@ -82,6 +87,7 @@ impl Reasons {
 struct DrawnThread {
     thread: ThreadBoxes,
     is_library: Vec<bool>,
+    times: OpenTimes,
 }
 
 /// The functions of boxes, without duplicates.
@@ -90,7 +96,17 @@ struct BoxFunctions {
     visible: Vec<VisibleFrames>,
     all: Vec<(FrameKind, FunctionLabel)>,
     numbers: HashMap<(FrameKind, FunctionLabel), u32>,
-    chains: HashMap<FrameKey, (Vec<u32>, bool)>,
+    chains: HashMap<FrameKey, FrameItems>,
+}
+
+/// The visible functions of a frame.
+struct FrameItems {
+    /// The visible functions, outermost first.
+    functions: Vec<u32>,
+    /// Whether the innermost one is a library's, visible or not.
+    is_library: bool,
+    /// Whether it is hidden because of its origin.
+    is_hidden: bool,
 }
 
 /// A process, the number of a frame, and whether the nearest code around the frame is a library's.
@@ -102,13 +118,14 @@ impl BoxFunctions {
         Self { visible: visible.collect(), all: Vec::new(), numbers: HashMap::new(), chains: HashMap::new() }
     }
 
-    /// Returns the visible functions of a frame, outermost first, and whether it is a library's.
-    fn of(&mut self, processes: &[NamedProcess<'_>], key: FrameKey) -> &(Vec<u32>, bool) {
+    /// Returns what a frame shows.
+    fn of(&mut self, processes: &[NamedProcess<'_>], key: FrameKey) -> &FrameItems {
         let Self { visible, all, numbers, chains } = self;
         chains.entry(key).or_insert_with(|| {
             let (process, number, mut is_library) = key;
             let frames: Vec<Frame> = processes[process].chain(number).rev().cloned().collect();
             let visible = &mut visible[process];
+            let is_hidden = visible.hides_innermost(number, &frames, is_library);
             let bits = visible.visible_bits(number, &frames, &mut is_library);
             let functions = visible.functions(number, &frames).iter().enumerate().rev();
             let bits = functions.filter(|(index, _)| bits >> index & 1 == 1);
@@ -119,7 +136,7 @@ impl BoxFunctions {
                     u32::try_from(all.len() - 1).unwrap_or(u32::MAX)
                 })
             };
-            (bits.map(item).collect(), is_library)
+            FrameItems { functions: bits.map(item).collect(), is_library, is_hidden }
         })
     }
 }
@@ -134,7 +151,7 @@ fn draw(
     threads: &mut BTreeMap<(usize, u32), ThreadBoxes>,
     (items, reasons): (&BoxFunctions, &Reasons),
     processes: &[NamedProcess<'_>],
-    title: &str,
+    (title, notes): (&str, Vec<String>),
     out: &mut dyn Write,
 ) -> Result<(), ExportError> {
     let start = threads.values().map(|thread| thread.range().0).min().unwrap_or(0);
@@ -146,7 +163,7 @@ fn draw(
         let (began, ended) = thread.range();
         let deepest = thread.boxes.iter().map(|of| of.depth + 2).max().unwrap_or(1);
         let heading = BoxContent::Thread { name: thread_name(processes, *key), began, ended };
-        let spans = core::mem::take(&mut thread.boxes).into_iter().map(BoxContent::Span);
+        let spans = mem::take(&mut thread.boxes).into_iter().map(BoxContent::Span);
         for of in core::iter::once(heading).chain(spans) {
             boxes.push(flame_box(&of, (start, whole), rows, boxes.len()));
             drawn.push(of);
@@ -157,7 +174,7 @@ fn draw(
         title: format!("In the order of time: {title}"),
         subtitle: format!("{} on {}", time(whole), plural(threads.len() as u64, "thread")),
         legend: kind_legend(&items.all.iter().map(|(kind, _)| *kind)),
-        notes: Vec::new(),
+        notes,
         boxes,
         narrow,
     };

@@ -39,7 +39,7 @@ impl TableNumbers {
         }
         if self.next() == first {
             let key = FunctionIdentity {
-                kind: FrameKind::Label,
+                kind: FrameKind::Span,
                 name: Frame::UNKNOWN.into(),
                 location: None,
                 first_line: None,

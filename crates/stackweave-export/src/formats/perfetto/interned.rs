@@ -69,7 +69,7 @@ impl Interned {
         if found.is_empty() {
             self.count += 1;
             self.write_text(interned::EVENT_NAMES, self.count, Frame::UNKNOWN.as_bytes());
-            let category = self.text(interned::CATEGORIES, FrameKind::Label.as_str().as_bytes());
+            let category = self.text(interned::CATEGORIES, FrameKind::Span.as_str().as_bytes());
             found.push(InternedFunction { iid: self.count, category, has_location: false });
         }
         let found: Rc<[InternedFunction]> = found.into();

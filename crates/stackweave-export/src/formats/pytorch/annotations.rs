@@ -23,7 +23,7 @@ pub(super) fn write(
         let ThreadEvent { process, thread, time, .. } = *event;
         let time_us = source.wall_ns(time).div_euclid(1000);
         let mut put = |frame: u32, stage: &str| -> Result<(), ExportError> {
-            let label = processes[process].chain(frame).find(|frame| frame.kind == FrameKind::Label);
+            let label = processes[process].chain(frame).find(|frame| frame.kind == FrameKind::Span);
             let Some(label) = label else { return Ok(()) };
             pickle.item()?;
             pickle.begin_dictionary();

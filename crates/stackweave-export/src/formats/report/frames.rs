@@ -78,7 +78,7 @@ impl<'n> RecordedFrames<'n> {
 /// Returns the function for frames without a definition in the recording.
 fn unknown() -> Function {
     Function {
-        kind: FrameKind::Label,
+        kind: FrameKind::Span,
         name: Frame::UNKNOWN.into(),
         qualname: None,
         filename: None,

@@ -5,6 +5,7 @@ mod event;
 mod event_values;
 mod events;
 mod exporting;
+mod hidden;
 mod history_stacks;
 mod info;
 mod memory;
@@ -20,8 +21,10 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList, PyType};
+use stackweave_profile::Measure;
 use stackweave_recording::{ProcessRecording, Recording, TimeAxis};
 
 use self::events::PyEvents;
@@ -35,6 +38,7 @@ pub(super) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyEvents>()?;
     module.add_class::<event::PyEvent>()?;
     module.add_class::<recorded_stack::PyRecordedStack>()?;
+    hidden::add_to(module)?;
     tree::add_to(module)
 }
 
@@ -153,25 +157,27 @@ impl OpenedRecording {
         tree::PyCallTree::root(py, profile)
     }
 
-    /// Returns the cost of each function: rows of function, file, line, calls, primitive calls, self and total.
+    /// Returns the cost of each function: rows of function, file, line, calls, primitive calls, self and total; and what
+    /// is hidden.
     fn top<'py>(
         &self,
         py: Python<'py>,
         selection: RecordingPart,
         options: profile::ProfileOptions,
-    ) -> PyResult<Bound<'py, PyList>> {
+    ) -> PyResult<(Bound<'py, PyList>, hidden::PyHidden)> {
         let profile = profile::of(py, self, &selection, &options)?;
-        tree::rows(py, &profile)
+        Ok((tree::rows(py, &profile)?, hidden::PyHidden::of(&profile)))
     }
 
-    /// Returns the time of phases by function: rows in the order of the fields of `PhaseCost`.
+    /// Returns the time of phases by function: rows in the order of the fields of `PhaseCost`; and what is hidden.
     fn phases<'py>(
         &self,
         py: Python<'py>,
         selection: RecordingPart,
         options: profile::ProfileOptions,
-    ) -> PyResult<Bound<'py, PyList>> {
-        timing::phases(py, &timing::report(py, self, &selection, &options)?)
+    ) -> PyResult<(Bound<'py, PyList>, hidden::PyHidden)> {
+        let report = timing::report(py, self, &selection, &options)?;
+        Ok((timing::phases(py, &report)?, hidden::PyHidden::of_phases(&report)))
     }
 
     /// Returns the runs: rows in the order of the fields of `Run`.
@@ -255,6 +261,20 @@ impl OpenedRecording {
     ) -> PyResult<Bound<'py, PyBytes>> {
         exporting::pstats(py, self, &selection, &options)
     }
+}
+
+/// Converts a cost: time to seconds, other measures to integers.
+fn cost(py: Python<'_>, measure: Measure, cost: i64) -> PyResult<Bound<'_, PyAny>> {
+    if measure == Measure::WallTime { seconds(cost).into_bound_py_any(py) } else { cost.into_bound_py_any(py) }
+}
+
+/// Gives a type the attribute `self` in place of `own`: `self` is a keyword of Rust, so the getter has another name.
+fn own_as_self(type_object: &Bound<'_, PyType>) -> PyResult<()> {
+    if type_object.hasattr("own")? {
+        type_object.setattr("self", type_object.getattr("own")?)?;
+        type_object.delattr("own")?;
+    }
+    Ok(())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a double holds some weeks to the nanosecond")]

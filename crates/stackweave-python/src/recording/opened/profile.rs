@@ -90,6 +90,6 @@ fn measure_named(name: &str) -> PyResult<Measure> {
 
 fn kind_named(name: &str) -> PyResult<FrameKind> {
     FrameKind::from_name(name).ok_or_else(|| {
-        PyValueError::new_err(format!("kind may hold python, native, script, extra, label, but not {name:?}"))
+        PyValueError::new_err(format!("kind may hold python, native, script, extra, span, but not {name:?}"))
     })
 }

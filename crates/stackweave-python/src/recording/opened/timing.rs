@@ -2,10 +2,11 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
-use stackweave_cli::text::{PhaseSort, PhasesOptions, sorted_phases, write_phases};
+use stackweave_cli::text::{PhaseSort, PhasesOptions, sorted_phases, write_hidden, write_phases};
 use stackweave_profile::timing::{PhaseRow, RunRow, TimingReport, read_timing};
 use stackweave_profile::{CallStatistics, FunctionId};
 
+use super::hidden::ALL;
 use super::named_process::symbolizer;
 use super::profile::{ProfileOptions, aggregate_options};
 use super::{OpenedRecording, RecordingPart, seconds};
@@ -97,7 +98,9 @@ pub(super) fn text(report: &TimingReport, request: &PhasesRequest) -> PyResult<S
     let (limit, only_runs, width) = (request.limit, request.runs, request.width);
     let options = PhasesOptions { sort, limit, only_runs, width, colour: false };
     let mut text = Vec::new();
-    write_phases(&mut text, report, &options).map_err(|error| Error::other(error.to_string()))?;
+    let hidden = report.hidden_sentence(ALL).filter(|_| !only_runs);
+    let written = write_phases(&mut text, report, &options).and_then(|()| write_hidden(&mut text, hidden));
+    written.map_err(|error| Error::other(error.to_string()))?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 

@@ -2,26 +2,20 @@
 
 use std::sync::Arc;
 
-use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
-use stackweave_cli::text::{TreeOptions, write_tree};
+use stackweave_cli::text::{TreeOptions, write_hidden, write_tree};
 use stackweave_core::printable;
-use stackweave_profile::{Children, Cost, Function, Measure, Node, NodeId, Profile, Statistics};
+use stackweave_profile::{Children, Cost, Function, Node, NodeId, Profile, Statistics};
 
-use super::seconds;
+use super::hidden::{ALL, PyHidden};
+use super::{cost, own_as_self};
 use crate::errors::Error;
 
 /// Adds the type to the module.
 pub(super) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyCallTree>()?;
-    // `self` is a keyword of Rust, so the getter has another name there.
-    let type_object = module.py().get_type::<PyCallTree>();
-    if type_object.hasattr("own")? {
-        type_object.setattr("self", type_object.getattr("own")?)?;
-        type_object.delattr("own")?;
-    }
-    Ok(())
+    own_as_self(&module.py().get_type::<PyCallTree>())
 }
 
 #[derive(Debug)]
@@ -62,11 +56,6 @@ impl PyCallTree {
     }
 }
 
-/// Converts a cost: time to seconds, other measures to integers.
-fn cost(py: Python<'_>, measure: Measure, cost: i64) -> PyResult<Bound<'_, PyAny>> {
-    if measure == Measure::WallTime { seconds(cost).into_bound_py_any(py) } else { cost.into_bound_py_any(py) }
-}
-
 #[pymethods]
 impl PyCallTree {
     /// The qualified name of the function, or the name of a span. None for the root.
@@ -88,7 +77,7 @@ impl PyCallTree {
         self.called().and_then(|function| line.or(function.first_line))
     }
 
-    /// "python", "native", "script", "extra", or "label" for a span. None for the root.
+    /// "python", "native", "script", "extra", or "span". None for the root.
     #[getter]
     fn kind(&self) -> Option<&'static str> {
         self.called().map(|function| function.kind.as_str())
@@ -133,6 +122,12 @@ impl PyCallTree {
         self.tree.profile.measure().as_str()
     }
 
+    /// The functions that are hidden of the whole tree.
+    #[getter]
+    fn hidden(&self) -> PyHidden {
+        PyHidden::of(&self.tree.profile)
+    }
+
     /// Returns the text of the whole tree for the root, and the name of a function.
     fn __str__(&self) -> PyResult<String> {
         if let Some(function) = self.name() {
@@ -140,7 +135,9 @@ impl PyCallTree {
         }
         let options = TreeOptions::default();
         let mut text = Vec::new();
-        write_tree(&mut text, &self.tree.profile, &options).map_err(|error| Error::other(error.to_string()))?;
+        let written = write_tree(&mut text, &self.tree.profile, &options);
+        let written = written.and_then(|()| write_hidden(&mut text, self.tree.profile.hidden_sentence(ALL)));
+        written.map_err(|error| Error::other(error.to_string()))?;
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 

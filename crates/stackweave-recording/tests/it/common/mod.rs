@@ -107,7 +107,7 @@ pub fn describe_raw_frame(word: u64, process: &Process) -> String {
         }
         RawFrameKind::Python { .. } => "python",
         RawFrameKind::Script { .. } => "script",
-        RawFrameKind::Label(_) => "label",
+        RawFrameKind::Label(_) => "span",
     };
     let mut names = Vec::new();
     if let Some(found) = &located {

@@ -108,7 +108,7 @@ function Arrow(properties: {
 
 function BoxOf({ graph, looks, box, place, onBox, onHover, onFocus }: Properties & { box: GraphBox; place: number }) {
   const share = shareOf(graph, box.total);
-  const kind = KINDS[looks.names.functions.kind[box.of]!] ?? "label";
+  const kind = KINDS[looks.names.functions.kind[box.of]!] ?? "span";
   const isFound = looks.isFound(box);
   const marks = [
     looks.isSearching ? (isFound ? "found" : "dim") : "",

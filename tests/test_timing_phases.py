@@ -10,8 +10,8 @@ from tests.timing_support import TimingCase, event_tuples
 
 
 class Frames(TimingCase):
-    def test_a_frame_begins_and_ends_with_its_block(self):
-        with self.timing.frame("a", "f.py", 1) as phase:
+    def test_a_phase_begins_and_ends_with_its_block(self):
+        with self.timing.phase("a", "f.py", 1) as phase:
             self.assertIsInstance(phase, stackweave.Phase)
             self.assertEqual(self.timing.current(), ("a", "f.py", 1))
         self.assertIsNone(self.timing.current())
@@ -19,7 +19,7 @@ class Frames(TimingCase):
         self.assertEqual(event_tuples(self.timing), [("begin", "a"), ("end",)])
 
     def test_notes_are_recorded_at_the_end(self):
-        with self.timing.frame("a", size=1) as phase:
+        with self.timing.phase("a", size=1) as phase:
             phase.note(graph_id=3, result=None)
             phase.note(graph_id=4)
         phase.note(too="late")
@@ -53,7 +53,7 @@ class Frames(TimingCase):
 
         for error in (ValueError("first line\nsecond"), KeyError("k"), Unspeakable(), KeyboardInterrupt(), OSError()):
             with self.assertRaises(type(error)):
-                with self.timing.frame("a") as phase:
+                with self.timing.phase("a") as phase:
                     phase.note(x=1)
                     raise error
         errors = [
@@ -70,13 +70,13 @@ class Frames(TimingCase):
 
     def test_a_long_message_is_cut(self):
         with self.assertRaises(ValueError):
-            with self.timing.frame("a"):
+            with self.timing.phase("a"):
                 raise ValueError("é" * 100_000)
         (failed,) = [event[1]["error"] for event in event_tuples(self.timing) if event[0] == "end-failed"]
         self.assertEqual(failed, ("ValueError: " + "é" * 1000)[:1000])
 
     def test_it_can_be_entered_in_itself_and_on_threads(self):
-        phase = self.timing.frame("a")
+        phase = self.timing.phase("a")
         barrier = threading.Barrier(4)
 
         def work():
@@ -96,7 +96,7 @@ class Frames(TimingCase):
         self.assertFalse(self.timing.problems())
 
     def test_it_can_be_ended_by_hand(self):
-        first, second = self.timing.frame("first"), self.timing.frame("second")
+        first, second = self.timing.phase("first"), self.timing.phase("second")
         first.__enter__()
         second.__enter__()
         first.end(failed=True, error="gone")
@@ -109,15 +109,15 @@ class Frames(TimingCase):
         self.assertEqual(self.timing.problems(), (0, 1, 0, 1))
 
     def test_wrong_uses_are_refused(self):
-        with self.assertRaisesRegex(TypeError, "a frame decorates functions; int is not a function"):
-            self.timing.frame("a")(3)
+        with self.assertRaisesRegex(TypeError, "a phase decorates functions; int is not a function"):
+            self.timing.phase("a")(3)
         with self.assertRaises(TypeError):
             stackweave.Phase()
 
 
 class Decorators(TimingCase):
     def test_a_function(self):
-        @self.timing.frame("f", x=1)
+        @self.timing.phase("f", x=1)
         def factorial(number):
             "Returns the factorial."
             return number * factorial(number - 1) if number else 1
@@ -127,7 +127,7 @@ class Decorators(TimingCase):
         self.assertEqual(self.kinds(), ["begin-with"] * 4 + ["end"] * 4)
 
     def test_a_failure(self):
-        @self.timing.frame("f")
+        @self.timing.phase("f")
         def fails():
             raise LookupError("no")
 
@@ -136,7 +136,7 @@ class Decorators(TimingCase):
         self.assertEqual(event_tuples(self.timing), [("begin", "f"), ("end-failed", {"error": "LookupError: no"})])
 
     def test_each_step_of_a_generator(self):
-        @self.timing.frame("g")
+        @self.timing.phase("g")
         def count():
             yield 1
             yield 2
@@ -149,7 +149,7 @@ class Decorators(TimingCase):
         self.assertEqual(self.kinds(), ["begin", "end"] * 5, "neither its end nor closing it is a failure")
 
     def test_a_failing_generator(self):
-        @self.timing.frame("g")
+        @self.timing.phase("g")
         def count():
             yield 1
             raise OSError("disk")
@@ -159,12 +159,12 @@ class Decorators(TimingCase):
         self.assertEqual(event_tuples(self.timing)[-1], ("end-failed", {"error": "OSError: disk"}))
 
     def test_coroutines(self):
-        @self.timing.frame("c")
+        @self.timing.phase("c")
         async def work(number):
             await asyncio.sleep(0)
             return number
 
-        @self.timing.frame("a")
+        @self.timing.phase("a")
         async def steps():
             yield 1
             await asyncio.sleep(0)
@@ -181,12 +181,12 @@ class Decorators(TimingCase):
 
     def test_methods_and_partials(self):
         class Model:
-            @self.timing.frame("method")
+            @self.timing.phase("method")
             def forward(self, value):
                 return value + 1
 
         self.assertEqual(Model().forward(2), 3)
-        self.assertEqual(self.timing.frame("partial")(functools.partial(int, "7"))(), 7)
+        self.assertEqual(self.timing.phase("partial")(functools.partial(int, "7"))(), 7)
         self.assertEqual(self.kinds(), ["begin", "end"] * 2)
 
 
