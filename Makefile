@@ -36,8 +36,8 @@ test-long: test ## run every test on each Python, what is slow by design at full
 	@scripts/check-minimal-versions
 	@scripts/check-rust-version
 
-test-busy: ## run the tests while other programs keep processors, disk and memory busy
-	@scripts/with-load $(MAKE) --no-print-directory test
+test-busy: ## run the tests, two suites at a time, while other programs keep processors, disk and memory busy
+	@scripts/with-load $(MAKE) --no-print-directory --jobs 2 --output-sync=line test
 
 test-python: ## build the Python package and test it on every Python of the machine
 	@scripts/test-python
