@@ -14,6 +14,15 @@ pub(crate) enum Bytes {
     Owned(Arc<[u8]>),
 }
 
+impl Bytes {
+    /// Releases the memory of mapped bytes until they are read again.
+    pub(crate) fn release(&self) {
+        if let Self::Mapped(file) = self {
+            file.release();
+        }
+    }
+}
+
 impl Deref for Bytes {
     type Target = [u8];
 

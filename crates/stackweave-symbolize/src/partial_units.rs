@@ -14,9 +14,32 @@ const MEANINGLESS: u8 = 0x7f;
 /// `DW_FORM_implicit_const`: its value follows.
 const IMPLICIT_CONST: u64 = 0x21;
 
+/// `DW_FORM_ref_addr`: the place of an entry in any unit.
+const REFERENCE: u64 = 0x10;
+/// `DW_FORM_indirect`: the entry has the form.
+const INDIRECT: u64 = 0x16;
+
 /// Returns `.debug_abbrev` without the line tables of partial units; `None` if there are none, or it is malformed.
 pub(crate) fn without_lines(abbreviations: &[u8]) -> Option<Vec<u8>> {
     let mut changed = None;
+    visit(abbreviations, |tag, place, name, _| {
+        if (tag, name) == (PARTIAL_UNIT, LINES) {
+            changed.get_or_insert_with(|| abbreviations.to_vec())[place] = MEANINGLESS;
+        }
+    })?;
+    changed
+}
+
+/// Returns whether entries of a unit may refer to those of another one, by `.debug_abbrev`.
+pub(crate) fn may_cross_units(abbreviations: &[u8]) -> bool {
+    let mut crosses = false;
+    let whole = visit(abbreviations, |_, _, _, form| crosses |= form == REFERENCE || form == INDIRECT);
+    crosses || whole.is_none()
+}
+
+/// Visits the attributes of all abbreviations: the tag, the place of the attribute, its name and its form. `None` if
+/// they are malformed.
+fn visit(abbreviations: &[u8], mut attribute: impl FnMut(u64, usize, u64, u64)) -> Option<()> {
     let mut reader = Reader { bytes: abbreviations, position: 0 };
     while reader.position < abbreviations.len() {
         if reader.uleb()? == 0 {
@@ -34,12 +57,10 @@ pub(crate) fn without_lines(abbreviations: &[u8]) -> Option<Vec<u8>> {
             if (name, form) == (0, 0) {
                 break;
             }
-            if (tag, name) == (PARTIAL_UNIT, LINES) {
-                changed.get_or_insert_with(|| abbreviations.to_vec())[place] = MEANINGLESS;
-            }
+            attribute(tag, place, name, form);
         }
     }
-    changed
+    Some(())
 }
 
 struct Reader<'a> {
@@ -77,5 +98,13 @@ mod tests {
         for length in 0..table.len() {
             without_lines(&table[..length]);
         }
+    }
+
+    #[test]
+    fn references_to_other_units_are_found() {
+        let table = |form| [1, 0x2e, 0, 0x31, form, 0, 0, 0];
+        // DW_FORM_ref4 is within the unit.
+        assert_eq!([0x13, 0x10, 0x16].map(|form| may_cross_units(&table(form))), [false, true, true]);
+        assert!(may_cross_units(&table(0x13)[..5]), "malformed");
     }
 }
