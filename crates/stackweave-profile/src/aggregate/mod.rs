@@ -10,6 +10,7 @@ mod function;
 mod measure;
 mod measure_text;
 mod memory_costs;
+mod node_table;
 mod options;
 mod origin;
 mod per_stack;
