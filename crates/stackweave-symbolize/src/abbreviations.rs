@@ -1,9 +1,9 @@
-//! Partial units, to which `dwz` moves data that several units share.
+//! `.debug_abbrev`: the attributes of each kind of entry in debug information.
 //!
-//! Before DWARF 5, the header of a unit does not distinguish a partial unit from a full one, and a partial unit of
-//! `dwz` names the line table of the units that use it. If it were treated as a full unit, it would claim their
-//! addresses without having functions for them. Only its abbreviation distinguishes it, so there the attribute's
-//! name is changed to an unknown one.
+//! Partial units, to which `dwz` moves data that several units share: before DWARF 5, the header of a unit does not
+//! distinguish a partial unit from a full one, and a partial unit of `dwz` names the line table of the units that use
+//! it. If it were treated as a full unit, it would claim their addresses without having functions for them. Only its
+//! abbreviation distinguishes it, so there the attribute's name is changed to an unknown one.
 
 /// `DW_TAG_partial_unit`
 const PARTIAL_UNIT: u64 = 0x3c;
@@ -37,6 +37,24 @@ pub(crate) fn may_cross_units(abbreviations: &[u8]) -> bool {
     crosses || whole.is_none()
 }
 
+/// Returns the abbreviation with this code, of the table that begins with `abbreviations`, as a table of its own.
+pub(crate) fn only(abbreviations: &[u8], code: u64) -> Option<Vec<u8>> {
+    let mut reader = Reader { bytes: abbreviations, position: 0 };
+    loop {
+        let start = reader.position;
+        let found = reader.uleb().filter(|found| *found != 0)?;
+        reader.read_declaration(|_, _, _, _| ())?;
+        if found == code {
+            return Some([abbreviations.get(start..reader.position)?, &[0]].concat());
+        }
+    }
+}
+
+/// Returns the number at the start of `bytes`.
+pub(crate) fn number(bytes: &[u8]) -> Option<u64> {
+    Reader { bytes, position: 0 }.uleb()
+}
+
 /// Visits the attributes of all abbreviations: the tag, the place of the attribute, its name and its form. `None` if
 /// they are malformed.
 fn visit(abbreviations: &[u8], mut attribute: impl FnMut(u64, usize, u64, u64)) -> Option<()> {
@@ -45,20 +63,7 @@ fn visit(abbreviations: &[u8], mut attribute: impl FnMut(u64, usize, u64, u64)) 
         if reader.uleb()? == 0 {
             continue;
         }
-        let tag = reader.uleb()?;
-        // Skip the flag for children.
-        reader.position += 1;
-        loop {
-            let place = reader.position;
-            let (name, form) = (reader.uleb()?, reader.uleb()?);
-            if form == IMPLICIT_CONST {
-                reader.uleb()?;
-            }
-            if (name, form) == (0, 0) {
-                break;
-            }
-            attribute(tag, place, name, form);
-        }
+        reader.read_declaration(&mut attribute)?;
     }
     Some(())
 }
@@ -69,6 +74,25 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// Reads a declaration after its code: calls `attribute` with its tag, and with the place, the name and the form
+    /// of each attribute.
+    fn read_declaration(&mut self, mut attribute: impl FnMut(u64, usize, u64, u64)) -> Option<()> {
+        let tag = self.uleb()?;
+        // Skip the flag for children.
+        self.position += 1;
+        loop {
+            let place = self.position;
+            let (name, form) = (self.uleb()?, self.uleb()?);
+            if form == IMPLICIT_CONST {
+                self.uleb()?;
+            }
+            if (name, form) == (0, 0) {
+                return Some(());
+            }
+            attribute(tag, place, name, form);
+        }
+    }
+
     fn uleb(&mut self) -> Option<u64> {
         let mut value = 0;
         for shift in (0..63).step_by(7) {
@@ -98,6 +122,15 @@ mod tests {
         for length in 0..table.len() {
             without_lines(&table[..length]);
         }
+    }
+
+    #[test]
+    fn one_abbreviation_is_a_table() {
+        let table = [1, 0x11, 1, 0x10, 0x17, 0, 0, 2, 0x2e, 0, 0x31, 0x13, 0, 0, 0, 3, 0x2e, 0, 0, 0, 0];
+        assert_eq!(only(&table, 1), Some([&table[..7], &[0]].concat()));
+        assert_eq!(only(&table, 2), Some([&table[7..14], &[0]].concat()));
+        assert_eq!(only(&table, 3), None, "it is in the next table");
+        assert_eq!([only(&table[..5], 1), only(&table[..3], 2)], [None, None], "malformed");
     }
 
     #[test]

@@ -10,10 +10,10 @@ use gimli::{DwLang, DwarfSections, EndianSlice, LittleEndian, Section as _, Sect
 use object::{Object as _, ObjectSection as _};
 use self_cell::self_cell;
 
+use crate::abbreviations;
 use crate::byte_arena::{Arena, Bytes};
 use crate::dwarf_units::UnitIndex;
 use crate::elf;
-use crate::partial_units;
 use crate::split_dwarf::SplitFiles;
 
 pub(crate) type Slice<'a> = EndianSlice<'a, LittleEndian>;
@@ -73,7 +73,7 @@ impl Dwarf {
             // A supplement may contain only strings.
             let supplement = supplement.map(|supplement| load(arena.push(supplement), arena).ok_or(())).transpose()?;
             let is_divided =
-                supplement.is_none() && !partial_units::may_cross_units(sections.debug_abbrev.reader().slice());
+                supplement.is_none() && !abbreviations::may_cross_units(sections.debug_abbrev.reader().slice());
             let units = if is_divided {
                 UnitIndex::read(&sections, &|| file.release()).map_err(drop)?
             } else {
@@ -162,7 +162,7 @@ fn load<'a>(bytes: &'a [u8], arena: &'a Arena<Bytes>) -> Option<DwarfSections<Sl
     let section = |id: SectionId| {
         let mut data = elf::section(&elf, id.name(), arena);
         if id == SectionId::DebugAbbrev
-            && let Some(changed) = partial_units::without_lines(data)
+            && let Some(changed) = abbreviations::without_lines(data)
         {
             data = arena.push(Bytes::Owned(changed.into()));
         }

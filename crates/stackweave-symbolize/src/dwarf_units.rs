@@ -2,11 +2,14 @@
 //! may have thousands, with a hundred megabytes of tables.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use gimli::{
-    AttributeValue, DebugAranges, DebugInfo, DwarfSections, EndianSlice, LittleEndian, Section as _, UnitRef, UnitType,
+    AttributeValue, DebugAbbrev, DebugAbbrevOffset, DebugAranges, DebugInfo, DebugInfoOffset, DwarfSections,
+    EndianSlice, LittleEndian, Section as _, Unit, UnitHeader, UnitRef, UnitType,
 };
 
+use crate::abbreviations;
 use crate::dwarf::Slice;
 
 /// The units of a file by address.
@@ -67,7 +70,7 @@ impl UnitIndex {
             if !is_of_code || header.type_() == UnitType::Partial {
                 continue;
             }
-            let Ok(unit) = dwarf.unit(header) else { continue };
+            let Ok(unit) = with_first_entry(&dwarf, header, place) else { continue };
             let first = listed.partition_point(|(unit, _)| *unit < place);
             let sets = listed[first..].iter().take_while(|(unit, _)| *unit == place).map(|(_, set)| *set);
             let index = places.len();
@@ -108,6 +111,24 @@ impl UnitIndex {
             dwarf.debug_aranges = DebugAranges::from(EndianSlice::new(&ALL_ADDRESSES[..], LittleEndian));
         }
         dwarf
+    }
+}
+
+/// Parses a unit with the abbreviation of its first entry only: most of the time for a unit is that for the others.
+fn with_first_entry<'a>(
+    dwarf: &gimli::Dwarf<Slice<'a>>,
+    header: UnitHeader<Slice<'a>>,
+    place: DebugInfoOffset,
+) -> gimli::Result<Unit<Slice<'a>>> {
+    let first = || {
+        let entries = dwarf.debug_info.reader().slice().get(place.0 + header.root_offset().0..)?;
+        let table = dwarf.debug_abbrev.reader().slice().get(header.debug_abbrev_offset().0..)?;
+        let table = abbreviations::only(table, abbreviations::number(entries)?)?;
+        DebugAbbrev::new(&table, LittleEndian).abbreviations(DebugAbbrevOffset(0)).ok()
+    };
+    match first() {
+        Some(abbreviations) => Unit::new_with_abbreviations(dwarf, header, Arc::new(abbreviations)),
+        None => dwarf.unit(header),
     }
 }
 

@@ -27,6 +27,7 @@
 //! a command that resolves 140,000 addresses of a program with torch needs 140 MB in all.
 #![forbid(unsafe_code)]
 
+mod abbreviations;
 mod addr2line_child;
 mod byte_arena;
 mod debug_files;
@@ -44,7 +45,6 @@ mod mini_debug_info;
 mod module_file;
 mod module_lookup;
 mod options;
-mod partial_units;
 mod perf_map;
 mod resolved;
 mod split_dwarf;
