@@ -86,7 +86,7 @@ mod tests {
         let node = |parent, frame| Node { parent: NodeId(parent), frame: FrameIndex(frame), cost: Cost::default() };
         let (mut table, mut nodes, mut map) = (NodeTable::default(), vec![node(0, 0)], HashMap::new());
         for number in 0..50_000_u32 {
-            let (parent, frame) = (number.wrapping_mul(7) % 301, number.wrapping_mul(31) % 97);
+            let (parent, frame) = (number.wrapping_mul(7) % 307, number.wrapping_mul(31) % 97);
             let new = u32::try_from(nodes.len()).unwrap();
             let found = table.find_or_insert(&nodes, (NodeId(parent), FrameIndex(frame)), new);
             assert_eq!(found.0, *map.entry((parent, frame)).or_insert(new));
