@@ -53,7 +53,7 @@ impl UnitIndex {
 
     /// Reads the addresses of all units. `release` is called now and then, to release the memory of what was read.
     pub(crate) fn read(sections: &DwarfSections<Slice<'_>>, release: &dyn Fn()) -> gimli::Result<Self> {
-        const UNITS_BETWEEN: usize = 64;
+        const UNITS_BETWEEN: usize = 16;
         let dwarf = sections.borrow(|section| *section);
         let mut listed = Vec::new();
         let mut headers = dwarf.debug_aranges.headers();

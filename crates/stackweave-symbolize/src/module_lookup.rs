@@ -69,7 +69,7 @@ pub(crate) struct ModuleLookup<'a> {
 type NamedFunction = (Arc<[Frame]>, SymbolSource);
 
 /// The number of addresses, and of bytes in a table of strings, after which memory is released.
-const ADDRESSES_BETWEEN: usize = 512;
+const ADDRESSES_BETWEEN: usize = 128;
 const BYTES_BETWEEN: u32 = 4 << 20;
 
 impl<'a> ModuleLookup<'a> {
