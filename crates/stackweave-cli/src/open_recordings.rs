@@ -23,7 +23,8 @@ pub(crate) fn symbolizer() -> Result<&'static Symbolizer, Failure> {
     if let Some(known) = SYMBOLIZER.get() {
         return Ok(known);
     }
-    let options = SymbolizerOptions::from_environment().map_err(Failure::new)?;
+    let mut options = SymbolizerOptions::from_environment().map_err(Failure::new)?;
+    options.keeps_files = false;
     Ok(SYMBOLIZER.get_or_init(|| Symbolizer::new(options)))
 }
 

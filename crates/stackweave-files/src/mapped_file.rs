@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use memmap2::Mmap;
+use memmap2::{Mmap, UncheckedAdvice};
 
 use crate::regular_file::open_regular;
 
@@ -93,6 +93,14 @@ impl MappedFile {
         Ok(Self { path: path.to_owned(), identity: FileIdentity::of_metadata(metadata), bytes })
     }
 
+    /// Releases the memory of the bytes that were read: the next use reads them from the file again.
+    pub fn release(&self) {
+        if let MappedBytes::Mapped(map) = &self.bytes {
+            // SAFETY: nothing is lost, because the mapping is read-only and of a file. Without success, the bytes stay.
+            drop(unsafe { map.unchecked_advise(UncheckedAdvice::DontNeed) });
+        }
+    }
+
     /// Returns the path with which it was opened.
     pub fn path(&self) -> &Path {
         &self.path
@@ -142,6 +150,23 @@ mod tests {
         // A mapping could no longer be read here.
         std::fs::write(&path, b"").unwrap();
         assert!(file.len() == 1 << 16 && file.iter().all(|byte| *byte == 7));
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn released_bytes_are_read_again() {
+        let path = scratch("release");
+        std::fs::write(&path, vec![7; 1 << 20]).unwrap();
+        let file = MappedFile::open(&path).unwrap();
+        let resident = || {
+            let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+            let of_file = maps.split_once(path.to_str().unwrap()).map(|(_, of_file)| of_file.to_owned());
+            of_file.and_then(|text| text.split_once("Rss:")?.1.split_whitespace().next()?.parse::<u64>().ok())
+        };
+        assert!(file.iter().all(|byte| *byte == 7) && resident().is_some_and(|resident| resident >= 1 << 10));
+        file.release();
+        assert_eq!(resident(), Some(0));
+        assert!(file.iter().all(|byte| *byte == 7));
         std::fs::remove_file(&path).unwrap();
     }
 

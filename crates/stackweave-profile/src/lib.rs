@@ -50,6 +50,7 @@ pub mod live;
 pub mod memory;
 mod module_history;
 mod native_frames;
+mod packed_numbers;
 mod resolver;
 mod script_frames;
 mod stack_batch;

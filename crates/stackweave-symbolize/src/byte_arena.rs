@@ -14,6 +14,15 @@ pub(crate) enum FileBytes {
     Owned(Arc<[u8]>),
 }
 
+impl FileBytes {
+    /// Releases the memory of mapped bytes until they are read again.
+    pub(crate) fn release(&self) {
+        if let Self::Mapped(file) = self {
+            file.release();
+        }
+    }
+}
+
 impl Deref for FileBytes {
     type Target = [u8];
 

@@ -1,17 +1,19 @@
 //! The debug information of one file: names, lines and inlined calls.
 
+use std::cell::OnceCell;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use addr2line::{Context, LookupContinuation as _, LookupResult};
-use gimli::{DwLang, EndianSlice, LittleEndian, Section as _, SectionId};
+use gimli::{DwLang, DwarfSections, EndianSlice, LittleEndian, Section as _, SectionId};
 use object::{Object as _, ObjectSection as _};
 use self_cell::self_cell;
 
+use crate::abbreviations;
 use crate::byte_arena::{Arena, FileBytes};
+use crate::dwarf_units::UnitIndex;
 use crate::elf;
-use crate::partial_units;
 use crate::split_dwarf::SplitFiles;
 
 pub(crate) type Slice<'a> = EndianSlice<'a, LittleEndian>;
@@ -47,7 +49,11 @@ self_cell!(
 );
 
 struct ParsedDwarf<'a> {
-    context: Context<Slice<'a>>,
+    sections: DwarfSections<Slice<'a>>,
+    supplement: Option<DwarfSections<Slice<'a>>>,
+    units: UnitIndex,
+    /// By unit; `None` for one that is malformed.
+    contexts: Vec<OnceCell<Option<Box<Context<Slice<'a>>>>>>,
     split_dwarf: SplitFiles<'a>,
 }
 
@@ -62,13 +68,25 @@ impl Dwarf {
     /// there is none, or it is malformed. `package` is the path of split debug information beside the file.
     pub(crate) fn open(file: FileBytes, supplement: Option<FileBytes>, package: Option<PathBuf>) -> Option<Self> {
         let parsed = Parsed::try_new(Arena::new(), |arena| {
-            let mut dwarf = load(arena.push(file), arena).filter(has_units).ok_or(())?;
+            let file = arena.push(file);
+            let sections = load(file, arena).filter(has_units).ok_or(())?;
             // A supplement may contain only strings.
-            if let Some(supplement) = supplement {
-                dwarf.set_sup(load(arena.push(supplement), arena).ok_or(())?);
-            }
-            let context = Context::from_dwarf(dwarf).map_err(drop)?;
-            Ok::<_, ()>(ParsedDwarf { context, split_dwarf: SplitFiles::new(arena, package) })
+            let supplement = supplement.map(|supplement| load(arena.push(supplement), arena).ok_or(())).transpose()?;
+            let is_divided =
+                supplement.is_none() && !abbreviations::may_cross_units(sections.debug_abbrev.reader().slice());
+            let units = if is_divided {
+                UnitIndex::read(&sections, &|| file.release()).map_err(drop)?
+            } else {
+                UnitIndex::undivided()
+            };
+            let contexts = (0..units.len()).map(|_| OnceCell::new()).collect();
+            Ok::<_, ()>(ParsedDwarf {
+                sections,
+                supplement,
+                units,
+                contexts,
+                split_dwarf: SplitFiles::new(arena, package),
+            })
         });
         parsed.ok().map(|parsed| Self { parsed: Mutex::new(parsed) })
     }
@@ -80,9 +98,32 @@ impl Dwarf {
     }
 }
 
-impl ParsedDwarf<'_> {
+impl<'a> ParsedDwarf<'a> {
     fn frames(&self, stated: u64) -> Result<Vec<DwarfFrame>, gimli::Error> {
-        let mut lookup = self.context.find_frames(stated);
+        for unit in self.units.find(stated) {
+            let Some(context) = self.context(unit) else { continue };
+            if let Some(found) = self.frames_in(context, stated)? {
+                return Ok(found);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// Returns the parsed unit.
+    fn context(&self, unit: usize) -> Option<&Context<Slice<'a>>> {
+        let context = self.contexts[unit].get_or_init(|| {
+            let mut dwarf = self.units.only(unit, &self.sections);
+            if let Some(supplement) = &self.supplement {
+                dwarf.set_sup(supplement.borrow(|section| *section));
+            }
+            Context::from_dwarf(dwarf).ok().map(Box::new)
+        });
+        context.as_deref()
+    }
+
+    /// Returns the frames in a unit; `None` if it does not contain the address.
+    fn frames_in(&self, context: &Context<Slice<'a>>, stated: u64) -> Result<Option<Vec<DwarfFrame>>, gimli::Error> {
+        let mut lookup = context.find_frames(stated);
         let mut frames = loop {
             match lookup {
                 LookupResult::Output(frames) => break frames?,
@@ -106,29 +147,32 @@ impl ParsedDwarf<'_> {
                 column: location.and_then(|location| location.column).filter(|column| *column != 0),
             });
         }
+        if found.is_empty() {
+            return Ok(None);
+        }
         // A unit can cover an address without describing it.
         found.retain(|frame| frame.function.is_some() || frame.line.is_some());
-        Ok(found)
+        Ok(Some(found))
     }
 }
 
 /// Loads the sections of debug information.
-fn load<'a>(bytes: &'a [u8], arena: &'a Arena<FileBytes>) -> Option<gimli::Dwarf<Slice<'a>>> {
+fn load<'a>(bytes: &'a [u8], arena: &'a Arena<FileBytes>) -> Option<DwarfSections<Slice<'a>>> {
     let elf = elf::parse(bytes)?;
     let section = |id: SectionId| {
         let mut data = elf::section(&elf, id.name(), arena);
         if id == SectionId::DebugAbbrev
-            && let Some(changed) = partial_units::without_lines(data)
+            && let Some(changed) = abbreviations::without_lines(data)
         {
             data = arena.push(FileBytes::Owned(changed.into()));
         }
         Ok::<_, ()>(EndianSlice::new(data, LittleEndian))
     };
-    gimli::Dwarf::load(section).ok()
+    DwarfSections::load(section).ok()
 }
 
-fn has_units(dwarf: &gimli::Dwarf<Slice<'_>>) -> bool {
-    !dwarf.debug_info.reader().is_empty()
+fn has_units(sections: &DwarfSections<Slice<'_>>) -> bool {
+    !sections.debug_info.reader().is_empty()
 }
 
 fn is_cpp(language: DwLang) -> bool {

@@ -1,6 +1,6 @@
 //! Addresses in no module: code for which a just-in-time compiler has written a map.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::perf_map::PerfMap;
 use crate::perf_map::jitdump::JitDump;
@@ -53,7 +53,7 @@ impl JitCode {
                 jit_dump.refresh();
                 find(perf_map, jit_dump, address)
             })
-            .map_or(unknown, |frame| Symbolized::Frames { frames: Box::new([frame]), source: SymbolSource::PerfMap })
+            .map_or(unknown, |frame| Symbolized::Frames { frames: Arc::new([frame]), source: SymbolSource::PerfMap })
     }
 }
 

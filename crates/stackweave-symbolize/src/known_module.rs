@@ -1,7 +1,6 @@
 //! A module that was used before, with its file and all results.
 
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use stackweave_core::Module;
@@ -9,6 +8,7 @@ use stackweave_core::Module;
 use crate::addr2line_child::{Addr2lineChild, ChildError, DEFAULT_DEADLINE, program::choose_program};
 use crate::debug_files::SearchPaths;
 use crate::module_file::ModuleFile;
+use crate::module_lookup::guarded;
 use crate::options::SymbolizeMode;
 use crate::resolved::{Resolved, SymbolSource, Symbolized, UnresolvedReason};
 
@@ -74,28 +74,28 @@ impl KnownModule {
             _ => (Vec::new(), None),
         };
         let mut by_child = by_child.into_iter();
-        let mut answers = Vec::with_capacity(wanted.len());
-        let mut kept = Vec::with_capacity(wanted.len());
-        for (stated, place) in wanted {
-            let symbolized = by_child.next().flatten().unwrap_or_else(|| self.resolve(*stated, search_paths));
-            let resolved = Arc::new(Resolved { module: Some(Arc::clone(&self.name)), offset: *stated, symbolized });
-            kept.push((*stated, Arc::clone(&resolved)));
-            answers.push((*place, resolved));
+        let mut symbolized: Vec<Option<Symbolized>> = wanted.iter().map(|_| by_child.next().flatten()).collect();
+        let left: Vec<u64> = wanted
+            .iter()
+            .zip(&symbolized)
+            .filter(|(_, known)| known.is_none())
+            .map(|((stated, _), _)| *stated)
+            .collect();
+        let mut resolved = match &self.file {
+            Ok(file) => file.resolve(&left, search_paths),
+            Err(reason) => vec![Symbolized::Unknown(*reason); left.len()],
         }
+        .into_iter();
+        symbolized.iter_mut().filter(|known| known.is_none()).for_each(|known| *known = resolved.next());
+        let result = |((stated, place), symbolized): (&(u64, usize), Option<Symbolized>)| {
+            let resolved = Resolved { module: Some(Arc::clone(&self.name)), offset: *stated, symbolized: symbolized? };
+            Some((*place, Arc::new(resolved)))
+        };
+        let answers: ResolvedBatch = wanted.iter().zip(symbolized).filter_map(result).collect();
+        debug_assert_eq!(answers.len(), wanted.len());
+        let kept = answers.iter().map(|(_, resolved)| (resolved.offset, Arc::clone(resolved)));
         self.resolved.lock().unwrap_or_else(PoisonError::into_inner).extend(kept);
         (answers, failure)
-    }
-
-    fn resolve(&self, stated: u64, search_paths: &SearchPaths) -> Symbolized {
-        let file = match &self.file {
-            Ok(file) => file,
-            Err(reason) => return Symbolized::Unknown(*reason),
-        };
-        let resolve = || match search_paths.options.mode {
-            SymbolizeMode::Fast | SymbolizeMode::Addr2line => file.resolve(stated, search_paths),
-            SymbolizeMode::Dladdr => file.resolve_exported(stated, search_paths),
-        };
-        guarded(resolve).unwrap_or(Symbolized::Unknown(UnresolvedReason::BadFile))
     }
 
     /// Returns the child's results, `None` for addresses that it does not know; an empty list if it fails.
@@ -121,10 +121,4 @@ impl KnownModule {
             Err(error) => (Vec::new(), Some(error)),
         }
     }
-}
-
-/// Calls `work`, and returns `None` if it panics. Parsers should never panic, for any file; if one does, only one
-/// result is lost.
-fn guarded<R>(work: impl FnOnce() -> R) -> Option<R> {
-    catch_unwind(AssertUnwindSafe(work)).ok()
 }

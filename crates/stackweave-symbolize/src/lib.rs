@@ -23,9 +23,11 @@
 //! A symbolizer keeps what it has read: the mappings of files (address space, not memory), the units of debug
 //! information that contain looked-up addresses, 16 bytes for each function of a symbol table that was needed, and
 //! each result. A thousand addresses of a 448 MB library with 300,000 functions and no debug information need 8 MB
-//! of memory.
+//! of memory. Without [`Options::keeps_files`], it keeps only results, and releases the pages of files as it reads them:
+//! a command that resolves 140,000 addresses of a program with torch needs 140 MB in all.
 #![forbid(unsafe_code)]
 
+mod abbreviations;
 mod addr2line_child;
 mod byte_arena;
 mod debug_files;
@@ -34,14 +36,15 @@ mod debug_link;
 mod debuginfod;
 mod demangle;
 mod dwarf;
+mod dwarf_units;
 mod elf;
 mod function_starts;
 mod jit_code;
 mod known_module;
 mod mini_debug_info;
 mod module_file;
+mod module_lookup;
 mod options;
-mod partial_units;
 mod perf_map;
 mod resolved;
 mod split_dwarf;

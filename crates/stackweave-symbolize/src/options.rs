@@ -64,6 +64,9 @@ pub struct SymbolizerOptions {
     pub addr2line: Option<PathBuf>,
     /// The process whose perf map and jitdump are read, for addresses in no module.
     pub perf_map_of: Option<u32>,
+    /// Whether what is read of files is kept for later addresses, which are then resolved faster. Without it, a reader
+    /// of a recording, who resolves most addresses at once, needs less memory. Results are always kept.
+    pub keeps_files: bool,
 }
 
 impl SymbolizerOptions {
@@ -82,6 +85,7 @@ impl Default for SymbolizerOptions {
             debuginfod: false,
             addr2line: None,
             perf_map_of: None,
+            keeps_files: true,
         }
     }
 }

@@ -83,8 +83,8 @@ impl fmt::Display for UnresolvedReason {
 pub enum Symbolized {
     /// The frames, innermost first: at least one.
     Frames {
-        /// All but the last one were inlined.
-        frames: Box<[ResolvedFrame]>,
+        /// All but the last one were inlined. Addresses of a function without lines share them.
+        frames: Arc<[ResolvedFrame]>,
         /// Their source.
         source: SymbolSource,
     },

@@ -1,8 +1,9 @@
 //! The symbolizer: resolves addresses to frames.
 
 use std::collections::HashMap;
+use std::num::NonZero;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stackweave_core::{BuildId, CodeAddress, Module, ModuleList};
@@ -59,7 +60,7 @@ struct SymbolizerCounters {
     unknown: [AtomicU64; UnresolvedReason::ALL.len()],
 }
 
-/// The number of new addresses of a module for which a thread is started.
+/// The number of new addresses for which threads are started.
 const WORTH_A_THREAD: usize = 8;
 
 impl Symbolizer {
@@ -133,7 +134,7 @@ impl Symbolizer {
         self.child_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Resolves each group. If several have new addresses, they use separate threads.
+    /// Resolves each group. If several have new addresses, as many threads as there are processors share them.
     fn resolve_groups(&self, groups: HashMap<Option<usize>, WantedAddresses>, modules: &ModuleList) -> ResolvedBatch {
         let mut done = Vec::new();
         let mut waiting = Vec::new();
@@ -154,13 +155,22 @@ impl Symbolizer {
             done.extend(waiting.into_iter().flat_map(|(known, new)| self.look_up(&known, &new)));
             return done;
         }
+        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let modules = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
+            let modules = modules.map_while(|index| Some((index, waiting.get(index)?)));
+            modules.map(|(index, (known, new))| (index, self.look_up(known, new))).collect::<Vec<_>>()
+        };
         std::thread::scope(|scope| {
-            let threads: Vec<_> =
-                waiting.iter().map(|(known, new)| scope.spawn(move || self.look_up(known, new))).collect();
-            // The addresses of a thread that could not finish are left to this one.
-            for (thread, (known, new)) in threads.into_iter().zip(&waiting) {
-                done.extend(thread.join().unwrap_or_else(|_| self.look_up(known, new)));
-            }
+            let threads: Vec<_> = (1..processors.min(waiting.len())).map(|_| scope.spawn(work)).collect();
+            let mut of_all = work();
+            of_all.extend(threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()));
+            // The modules of a thread that could not finish are left to this one.
+            let is_done = |index: usize| of_all.iter().any(|(done, _)| *done == index);
+            let left: Vec<usize> = (0..waiting.len()).filter(|index| !is_done(*index)).collect();
+            done.extend(of_all.into_iter().flat_map(|(_, batch)| batch));
+            done.extend(left.into_iter().flat_map(|index| self.look_up(&waiting[index].0, &waiting[index].1)));
         });
         done
     }

@@ -54,10 +54,8 @@ const LOOK_BACK: usize = 32;
 
 impl SymbolIndex {
     pub(crate) fn build(elf: &Elf<'_>, table_kind: TableKind) -> Self {
-        let table = table(elf, table_kind);
-        let endian = elf.endian();
-        let mut entries = Vec::with_capacity(table.len() / 2);
-        for symbol in table.iter() {
+        let (table, endian) = (table(elf, table_kind), elf.endian());
+        let function = |symbol: &elf::Sym64<Endianness>| {
             let is_function = match symbol.st_type() {
                 elf::STT_FUNC | elf::STT_GNU_IFUNC => true,
                 elf::STT_NOTYPE => symbol.st_size(endian) > 0,
@@ -65,15 +63,17 @@ impl SymbolIndex {
             };
             let start = symbol.st_value(endian);
             let is_defined = symbol.st_shndx(endian) != elf::SHN_UNDEF && start != 0 && start < 1 << (64 - RANK_BITS);
-            if is_function && is_defined {
-                let rank = match symbol.st_bind() {
-                    elf::STB_GLOBAL | elf::STB_GNU_UNIQUE => 0,
-                    elf::STB_WEAK => 1,
-                    _ => 2,
-                };
-                let size = u32::try_from(symbol.st_size(endian)).unwrap_or(u32::MAX);
-                entries.push(SymbolEntry { key: start << RANK_BITS | rank, size, name: symbol.st_name(endian) });
-            }
+            (is_function && is_defined).then_some(start)
+        };
+        let mut entries = Vec::with_capacity(table.iter().filter_map(function).count());
+        for (symbol, start) in table.iter().filter_map(|symbol| Some((symbol, function(symbol)?))) {
+            let rank = match symbol.st_bind() {
+                elf::STB_GLOBAL | elf::STB_GNU_UNIQUE => 0,
+                elf::STB_WEAK => 1,
+                _ => 2,
+            };
+            let size = u32::try_from(symbol.st_size(endian)).unwrap_or(u32::MAX);
+            entries.push(SymbolEntry { key: start << RANK_BITS | rank, size, name: symbol.st_name(endian) });
         }
         // The order of equal symbols does not matter, but it must always be the same.
         entries.sort_unstable_by_key(|entry| (entry.key, entry.name));

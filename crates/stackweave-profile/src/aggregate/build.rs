@@ -12,7 +12,7 @@ use crate::aggregate::frame_table::FrameTable;
 use crate::aggregate::function::{Function, FunctionModule, FunctionTable};
 use crate::aggregate::measure::{DeviceMeasure, Measure};
 use crate::aggregate::origin::CodeIdentity;
-use crate::aggregate::per_stack::PerStack;
+use crate::aggregate::per_stack::{PerStack, StackSet};
 use crate::aggregate::profile::{Profile, ProfileCounts};
 use crate::aggregate::recorded_names::FrameNamer;
 use crate::aggregate::span_tree::{SpanCounts, SpanTree};
@@ -28,7 +28,7 @@ impl GroupCosts {
         &self,
         counted: DeviceMeasure,
         dictionary: &Dictionary,
-        stacks: &mut PerStack,
+        stacks: &mut StackSet,
         frames: &mut NumberMap<()>,
     ) {
         let costs = self.costs(counted);
@@ -36,7 +36,7 @@ impl GroupCosts {
         for key in keys() {
             let mut next = if let StackKey::Stack(stack) = key { stack } else { 0 };
             while let Some((index, (callers, frame))) = dictionary.stack_index(next).zip(dictionary.stack(next)) {
-                if !stacks.set(index, 0) {
+                if !stacks.insert(index) {
                     break;
                 }
                 frames.insert(frame, ());
@@ -90,7 +90,7 @@ impl<'a> ProfileBuilder<'a> {
     ) {
         let mut names = FrameNamer::new(process);
         if symbolizer.is_some() {
-            let (mut stacks, mut frames) = (PerStack::default(), NumberMap::default());
+            let (mut stacks, mut frames) = (StackSet::default(), NumberMap::default());
             for (group, counted) in costs {
                 group.take_frames(counted, process.dictionary(), &mut stacks, &mut frames);
             }

@@ -1,7 +1,7 @@
 //! The call tree with its costs.
 
 use crate::aggregate::function::FrameIndex;
-use crate::word_hash::WordMap;
+use crate::aggregate::node_table::NodeTable;
 
 /// A node of a tree. An id is valid only for its [`CallTree`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -128,20 +128,19 @@ impl Children {
 #[derive(Clone, Debug)]
 pub(crate) struct CallTreeBuilder {
     nodes: Vec<Node>,
-    by_frame: WordMap<u64, NodeId>,
+    table: NodeTable,
 }
 
 impl Default for CallTreeBuilder {
     fn default() -> Self {
         let root = Node { parent: NodeId::ROOT, frame: FrameIndex(0), cost: Cost::default() };
-        Self { nodes: vec![root], by_frame: WordMap::default() }
+        Self { nodes: vec![root], table: NodeTable::default() }
     }
 }
 
 impl From<CallTree> for CallTreeBuilder {
     fn from(tree: CallTree) -> Self {
-        let by_frame = tree.iter().map(|(id, node)| (key(node.parent, node.frame), id)).collect();
-        Self { by_frame, nodes: tree.nodes }
+        Self { table: NodeTable::of(&tree.nodes), nodes: tree.nodes }
     }
 }
 
@@ -149,10 +148,12 @@ impl CallTreeBuilder {
     /// Returns the node of `frame` under `parent`; a new one is added.
     #[expect(clippy::cast_possible_truncation, reason = "2^32 nodes do not fit into memory")]
     pub(crate) fn child(&mut self, parent: NodeId, frame: FrameIndex) -> NodeId {
-        *self.by_frame.entry(key(parent, frame)).or_insert_with(|| {
+        let new = self.nodes.len() as u32;
+        let id = self.table.find_or_insert(&self.nodes, (parent, frame), new);
+        if id.0 == new {
             self.nodes.push(Node { parent, frame, cost: Cost::default() });
-            NodeId((self.nodes.len() - 1) as u32)
-        })
+        }
+        id
     }
 
     /// Adds calls and self cost; totals are computed at the end.
@@ -190,10 +191,6 @@ impl CallTreeBuilder {
         }
         CallTree { nodes }
     }
-}
-
-const fn key(parent: NodeId, frame: FrameIndex) -> u64 {
-    (parent.0 as u64) << 32 | frame.0 as u64
 }
 
 #[cfg(test)]

@@ -288,8 +288,8 @@ impl GroupCosts {
     /// Prepares the costs for reading: no more are added.
     pub(crate) fn seal(&mut self) {
         self.spans.seal();
-        self.samples.merge();
-        self.memory.iter_mut().for_each(DeviceCosts::merge);
+        self.samples.seal();
+        self.memory.iter_mut().for_each(DeviceCosts::seal);
     }
 
     pub(crate) fn of_device(&mut self, device: i64) -> &mut DeviceCosts {

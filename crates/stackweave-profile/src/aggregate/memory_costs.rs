@@ -187,9 +187,9 @@ impl DeviceCosts {
         }
     }
 
-    pub(crate) fn merge(&mut self) {
+    pub(crate) fn seal(&mut self) {
         let Self { allocated, live, peak, temporary, .. } = self;
-        [allocated, live, peak, temporary].into_iter().for_each(StackCosts::merge);
+        [allocated, live, peak, temporary].into_iter().for_each(StackCosts::seal);
     }
 
     /// Adds the figures of a call site: in all measures, or in one.

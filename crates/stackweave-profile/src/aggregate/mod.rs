@@ -11,6 +11,7 @@ mod hidden;
 mod measure;
 mod measure_text;
 mod memory_costs;
+mod node_table;
 mod options;
 mod origin;
 mod per_stack;

@@ -1,6 +1,7 @@
 //! The costs of stacks, before frames are named.
 
 use crate::aggregate::measure::Measure;
+use crate::packed_numbers::PackedNumbers;
 
 /// The stack of a cost: one of the recording, or the open spans of its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,12 +14,15 @@ pub(crate) enum StackKey {
 
 /// Costs by stack.
 ///
-/// They are added to the end, and merged when there are twice as many as stacks: in half of the memory of a map.
+/// They are added to the end, and merged when there are twice as many as stacks: in half of the memory of a map. After
+/// the last one, they are packed: in a quarter of that.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StackCosts {
     costs: Vec<(u64, StackCost)>,
     /// The number of those at the start that are sorted, without duplicates.
     merged: usize,
+    /// The difference of each key from the one before, the events and the sum.
+    packed: PackedNumbers,
 }
 
 /// The number of events, and the sum of their values.
@@ -63,8 +67,7 @@ impl StackCosts {
         self.costs.push((key, added));
     }
 
-    /// Merges the costs of each stack. After the last cost was added, and before any is read.
-    pub(crate) fn merge(&mut self) {
+    fn merge(&mut self) {
         self.costs.sort_unstable_by_key(|(key, _)| *key);
         self.costs.dedup_by(|(key, cost), (same, sum)| {
             if key == same {
@@ -76,16 +79,33 @@ impl StackCosts {
         self.merged = self.costs.len();
     }
 
+    /// Merges and packs the costs of each stack: after the last cost was added, and before any is read.
+    pub(crate) fn seal(&mut self) {
+        self.merge();
+        let mut before = 0;
+        for (key, cost) in core::mem::take(&mut self.costs) {
+            self.packed.push(key - core::mem::replace(&mut before, key));
+            self.packed.push(cost.events);
+            self.packed.push_signed(cost.sum);
+        }
+        self.packed.shrink();
+        self.merged = 0;
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
-        self.costs.is_empty()
+        self.costs.is_empty() && self.packed.is_empty()
     }
 
     /// Returns all costs in the order of their keys.
     #[expect(clippy::cast_possible_truncation, reason = "the bit above the number is tested first")]
     pub(crate) fn iter(&self) -> impl Iterator<Item = (StackKey, StackCost)> {
-        debug_assert_eq!(self.merged, self.costs.len(), "merged");
-        let stack = |key: u64| if key & SPAN == 0 { StackKey::Stack(key as u32) } else { StackKey::Span(key as u32) };
-        self.costs.iter().map(move |(key, cost)| (stack(*key), *cost))
+        debug_assert!(self.costs.is_empty(), "sealed");
+        let (mut rest, mut key) = (self.packed.iter(), 0);
+        core::iter::from_fn(move || {
+            key += rest.next()?;
+            let cost = StackCost { events: rest.next()?, sum: rest.next_signed()? };
+            Some((if key & SPAN == 0 { StackKey::Stack(key as u32) } else { StackKey::Span(key as u32) }, cost))
+        })
     }
 }
 
@@ -100,8 +120,8 @@ mod tests {
             costs.add(StackKey::Stack(number % 7), 2);
             costs.add(StackKey::Span(number % 3), 1);
         }
-        costs.merge();
         assert!(costs.costs.capacity() <= 2 * WORTH_MERGING);
+        costs.seal();
         let events: Vec<(StackKey, u64)> = costs.iter().map(|(key, cost)| (key, cost.events)).collect();
         assert_eq!((events.len(), events[0]), (10, (StackKey::Stack(0), 14_286)));
         assert_eq!(

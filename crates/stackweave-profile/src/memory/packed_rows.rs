@@ -2,13 +2,15 @@
 
 use stackweave_heap::{CallSite, Figures};
 
+use crate::packed_numbers::PackedNumbers;
+
 /// The number of values of a row: its device, its call site and its figures.
 const VALUES: usize = 13;
 
-/// Call sites of devices with their figures. Each value needs a byte for each of its groups of 7 bits.
+/// Call sites of devices with their figures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PackedRows {
-    bytes: Vec<u8>,
+    values: PackedNumbers,
 }
 
 impl PackedRows {
@@ -18,40 +20,19 @@ impl PackedRows {
         // The process's own memory is device -1.
         let device = device.wrapping_add(1).cast_unsigned();
         for value in [device].into_iter().chain(place).chain(of.to_array()) {
-            self.value(value);
+            self.values.push(value);
         }
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "the low bits, and the rest below 128")]
-    fn value(&mut self, mut value: u64) {
-        while value >= 128 {
-            self.bytes.push(value as u8 | 128);
-            value >>= 7;
-        }
-        self.bytes.push(value as u8);
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (i64, CallSite, Figures)> {
-        let mut bytes = self.bytes.iter();
+        let mut rest = self.values.iter();
         core::iter::from_fn(move || {
             let mut values = [0; VALUES];
             for value in &mut values {
-                *value = next_value(&mut bytes)?;
+                *value = rest.next()?;
             }
             Some(row(values))
         })
-    }
-}
-
-fn next_value(bytes: &mut core::slice::Iter<'_, u8>) -> Option<u64> {
-    let (mut value, mut shift) = (0, 0);
-    loop {
-        let byte = *bytes.next()?;
-        value |= u64::from(byte & 127) << shift;
-        shift += 7;
-        if byte < 128 {
-            return Some(value);
-        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stackweave_core::{CodeAddress, ModuleList};
-use stackweave_symbolize::{Resolved, Symbolized, UnresolvedReason};
+use stackweave_symbolize::{Resolved, Symbolized, Symbolizer, SymbolizerOptions, UnresolvedReason};
 use stackweave_testkit::random::Random;
 use stackweave_testkit::symbols::Skipped;
 use stackweave_testkit::symbols::library::{Language, Split};
@@ -117,4 +117,16 @@ fn dropped_modules_are_opened_again() {
     symbolizer.retain(&ModuleList::default());
     assert_eq!(symbolizer.resolve(&addresses, &modules), first);
     assert_eq!(symbolizer.stats().modules, 6);
+}
+
+#[test]
+fn results_are_the_same_if_files_are_not_kept() {
+    let (modules, addresses) = or_skip!(three_libraries());
+    let mut options = SymbolizerOptions::default();
+    options.keeps_files = false;
+    let symbolizer = Symbolizer::new(options);
+    let (first, second) = addresses.split_at(addresses.len() / 2);
+    let answers = [symbolizer.resolve(first, &modules), symbolizer.resolve(second, &modules)].concat();
+    assert_eq!(answers, crate::common::symbolizer(&[]).resolve(&addresses, &modules));
+    assert_eq!(symbolizer.stats().modules, 3);
 }

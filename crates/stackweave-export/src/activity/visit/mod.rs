@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
+use stackweave_profile::WordMap;
 use stackweave_recording::events::{Begin, Event, ObjectName, OpenSpan};
 use stackweave_recording::read::{Ended, OpenStack};
 use stackweave_recording::{ProcessRecording, TimedEvent};
@@ -64,7 +65,7 @@ pub(crate) struct Visit {
     range: Range<u64>,
     kinds: AllKinds,
     /// The index of each thread in `threads`, by its process and its number there.
-    thread_indexes: HashMap<(usize, u32), usize>,
+    thread_indexes: WordMap<(usize, u32), usize>,
     threads: Vec<VisitedThread>,
     objects: SuspendedObjects,
     /// Whether the selected time has begun.

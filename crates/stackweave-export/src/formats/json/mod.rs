@@ -27,7 +27,7 @@ use crate::visible_frames::VisibleFrames;
 const HEAD: &[u8] = b"{\"define\":\"file\",\"format\":\"stackweave-events\",\"version\":2}\n";
 
 pub(crate) fn write(source: &Source<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
-    let mut processes: Vec<JsonProcess> =
+    let mut processes: Vec<JsonProcess<'_>> =
         source.processes().iter().map(|process| JsonProcess::new(source, process)).collect();
     let range = source.options().part.range.clone().unwrap_or(0..u64::MAX);
     out.write_all(HEAD)?;
@@ -45,8 +45,8 @@ struct JsonLines<'o> {
 }
 
 /// A process, with the open spans of its threads.
-struct JsonProcess {
-    recording: ProcessRecording,
+struct JsonProcess<'a> {
+    recording: &'a ProcessRecording,
     decoder: Decoder,
     names: RecordedNames,
     visible: VisibleFrames,
@@ -59,11 +59,11 @@ struct JsonProcess {
     tasks: WordMap<u64, u32>,
 }
 
-impl JsonProcess {
-    fn new(source: &Source<'_>, process: &ProcessRecording) -> Self {
+impl<'a> JsonProcess<'a> {
+    fn new(source: &Source<'_>, process: &'a ProcessRecording) -> Self {
         let frames: Vec<u32> = process.dictionary().frames().map(|(number, _)| number).collect();
         Self {
-            recording: process.clone(),
+            recording: process,
             decoder: Decoder::of(process.dictionary()),
             names: source.names(process, &frames),
             visible: VisibleFrames::new(process, source.view()),
@@ -75,7 +75,7 @@ impl JsonProcess {
     }
 
     fn event(&mut self, timed: &TimedEvent<'_>, range: &Range<u64>, lines: &mut JsonLines<'_>) -> io::Result<()> {
-        let recording = self.recording.clone();
+        let recording = self.recording;
         let Some(kind) = recording.dictionary().kind(timed.event.kind) else { return Ok(()) };
         let new_thread = || ThreadReader { losses: recording.loss_ticks(timed.thread), ..ThreadReader::default() };
         let thread = self.threads.entry(timed.thread).or_insert_with(new_thread);

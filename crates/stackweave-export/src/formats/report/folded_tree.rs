@@ -8,9 +8,9 @@ use stackweave_profile::Profile;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FoldedNode {
     /// The index of its caller, which comes before it.
-    pub(super) parent: usize,
+    pub(super) parent: u32,
     /// The index of its frame in the profile.
-    pub(super) frame: usize,
+    pub(super) frame: u32,
     pub(super) calls: u64,
     pub(super) self_cost: i64,
 }
@@ -21,22 +21,22 @@ pub(super) fn folded(profile: &Profile, most: usize) -> Vec<FoldedNode> {
     let nodes = profile.tree().nodes();
     let is_kept = kept_nodes(profile, most.max(1));
     let moves_calls = !profile.measure().counts_calls();
-    let mut indexes: Vec<usize> = Vec::with_capacity(nodes.len());
+    let mut indexes: Vec<u32> = Vec::with_capacity(nodes.len());
     let mut kept: Vec<FoldedNode> = Vec::with_capacity(most.min(nodes.len()));
     for (id, node) in nodes.iter().enumerate() {
         let parent = indexes.get(node.parent.index()).copied().unwrap_or(0);
         if is_kept(id) {
-            indexes.push(kept.len());
+            indexes.push(u32::try_from(kept.len()).unwrap_or(u32::MAX));
             kept.push(FoldedNode {
                 parent,
-                frame: node.frame.index(),
+                frame: u32::try_from(node.frame.index()).unwrap_or(u32::MAX),
                 calls: node.cost.calls,
                 self_cost: node.cost.self_cost,
             });
             continue;
         }
         indexes.push(parent);
-        let above = &mut kept[parent];
+        let above = &mut kept[parent as usize];
         above.self_cost = above.self_cost.saturating_add(node.cost.self_cost);
         above.calls = above.calls.saturating_add(if moves_calls { node.cost.calls } else { 0 });
     }
@@ -44,6 +44,7 @@ pub(super) fn folded(profile: &Profile, most: usize) -> Vec<FoldedNode> {
 }
 
 /// Returns which nodes are kept: none whose caller is not.
+#[expect(clippy::cast_possible_truncation, reason = "ids have 32 bits")]
 fn kept_nodes(profile: &Profile, most: usize) -> impl Fn(usize) -> bool {
     let nodes = profile.tree().nodes();
     let mut greatest: Vec<u64> = Vec::new();
@@ -56,9 +57,9 @@ fn kept_nodes(profile: &Profile, most: usize) -> impl Fn(usize) -> bool {
             greatest[parent] = greatest[parent].max(greatest[id]);
         }
         greatest[0] = u64::MAX;
-        let mut order: Vec<(Reverse<u64>, usize)> =
-            greatest.iter().enumerate().map(|(id, total)| (Reverse(*total), id)).collect();
-        last = *order.select_nth_unstable(most - 1).1;
+        let mut order: Vec<u32> = (0..nodes.len() as u32).collect();
+        let key = |id: u32| (Reverse(greatest[id as usize]), id as usize);
+        last = key(*order.select_nth_unstable_by_key(most - 1, |id| key(*id)).1);
     }
     move |id| greatest.get(id).is_none_or(|total| (Reverse(*total), id) <= last)
 }
@@ -96,15 +97,15 @@ mod tests {
     }
 
     /// Returns the totals of all paths, and the sum of all calls.
-    fn totals(nodes: &[FoldedNode]) -> (BTreeMap<Vec<usize>, i64>, u64) {
+    fn totals(nodes: &[FoldedNode]) -> (BTreeMap<Vec<u32>, i64>, u64) {
         let mut total: Vec<i64> = nodes.iter().map(|node| node.self_cost).collect();
         for (index, node) in nodes.iter().enumerate().skip(1).rev() {
-            assert!(node.parent < index);
-            total[node.parent] += total[index];
+            assert!((node.parent as usize) < index);
+            total[node.parent as usize] += total[index];
         }
-        let mut paths: Vec<Vec<usize>> = vec![Vec::new()];
+        let mut paths: Vec<Vec<u32>> = vec![Vec::new()];
         for node in &nodes[1..] {
-            paths.push([paths[node.parent].as_slice(), &[node.frame]].concat());
+            paths.push([paths[node.parent as usize].as_slice(), &[node.frame]].concat());
         }
         (paths.into_iter().zip(total).collect(), nodes.iter().map(|node| node.calls).sum())
     }

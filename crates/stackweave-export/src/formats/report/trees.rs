@@ -79,8 +79,8 @@ impl Trees {
 
 fn columns(nodes: &[FoldedNode], frames: &[FrameIndex]) -> Columns {
     let mut columns = Columns::default();
-    columns.plain(nodes.iter().enumerate().map(|(index, node)| (index - node.parent) as u64));
-    let frame = |node: &FoldedNode| frames.get(node.frame).map_or(0, |frame| frame.index() as u64);
+    columns.plain(nodes.iter().enumerate().map(|(index, node)| index as u64 - u64::from(node.parent)));
+    let frame = |node: &FoldedNode| frames.get(node.frame as usize).map_or(0, |frame| frame.index() as u64);
     columns.plain(nodes.iter().map(frame));
     columns.plain(nodes.iter().map(|node| node.calls));
     columns.signed(nodes.iter().map(|node| node.self_cost));

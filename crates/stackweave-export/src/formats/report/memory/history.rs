@@ -76,9 +76,15 @@ impl LiveHistory {
         self.scale.whole(self.live.bytes())
     }
 
-    /// Halves the number of moments. Returns whether there were enough of them.
+    /// Halves the number of moments, again and again if no number of them would suffice. Returns whether there were
+    /// enough of them.
     fn halve(&mut self) -> bool {
-        let Some(indexes) = self.moments.halve() else { return false };
+        let Some(mut indexes) = self.moments.halve() else { return false };
+        if self.rows.have_too_many_stacks() {
+            while let Some(fewer) = self.moments.halve() {
+                indexes = indexes.into_iter().map(|index| fewer[index]).collect();
+            }
+        }
         let indexes: Vec<u8> = indexes.into_iter().map(|index| u8::try_from(index).unwrap_or(u8::MAX)).collect();
         self.rows.renumber(&indexes);
         self.live.renumber(&indexes);

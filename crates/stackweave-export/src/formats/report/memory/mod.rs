@@ -117,22 +117,29 @@ fn write_moments(
     blocks: &mut PageBlocks<'_>,
 ) -> Result<Value, ExportError> {
     let mut tree = StackTree::new();
-    let mut rows: BTreeMap<(u8, u8, u32), (u64, u64)> = BTreeMap::new();
+    let mut rows = Vec::with_capacity(history.rows.len());
     let mut intervals: Vec<_> = history.rows.iter().collect();
     intervals.sort_unstable_by_key(|(interval, _)| (interval.process, interval.stack, interval.first, interval.end));
     for (interval, weight) in intervals {
         let process = &source.processes()[interval.process as usize];
         let node = tree.node((interval.process, interval.stack), process, frames, threads);
-        let sum = rows.entry((interval.first, interval.end - interval.first, node)).or_default();
         let scale = MemoryHeader::scale_of(process.start());
-        *sum = (sum.0 + scale.whole(weight.bytes), sum.1 + scale.whole(weight.blocks));
+        let sum = (scale.whole(weight.bytes), scale.whole(weight.blocks));
+        rows.push(((interval.first, interval.end - interval.first, node), sum));
     }
+    rows.sort_unstable_by_key(|(key, _)| *key);
+    rows.dedup_by(|(key, (bytes, blocks)), (same, sum)| {
+        if key == same {
+            *sum = (sum.0 + *bytes, sum.1 + *blocks);
+        }
+        key == same
+    });
     let mut columns = Columns::default();
-    columns.plain(rows.keys().map(|(_, _, node)| (*node).into()));
-    columns.plain(rows.keys().map(|(first, ..)| (*first).into()));
-    columns.plain(rows.keys().map(|(_, count, _)| (*count).into()));
-    columns.plain(rows.values().map(|(bytes, _)| *bytes));
-    columns.plain(rows.values().map(|(_, blocks)| *blocks));
+    columns.plain(rows.iter().map(|((_, _, node), _)| (*node).into()));
+    columns.plain(rows.iter().map(|((first, ..), _)| (*first).into()));
+    columns.plain(rows.iter().map(|((_, count, _), _)| (*count).into()));
+    columns.plain(rows.iter().map(|(_, (bytes, _))| *bytes));
+    columns.plain(rows.iter().map(|(_, (_, blocks))| *blocks));
     Ok(json!({
         "times": history.moments.times(),
         "nodes": tree.nodes(),

@@ -1,8 +1,9 @@
 //! The live memory at the moments, in few rows: blocks of one stack that are live at the same moments have one row.
 
-use stackweave_profile::WordMap;
+use std::collections::HashSet;
 
 use stackweave_heap::Weight;
+use stackweave_profile::WordMap;
 
 /// With more rows, the number of moments is halved.
 const MAX_ROWS: usize = 300_000;
@@ -58,11 +59,24 @@ impl Rows {
         self.all.len() > self.max
     }
 
+    /// Returns whether there would be too many with a single moment.
+    pub(super) fn have_too_many_stacks(&self) -> bool {
+        let mut stacks = HashSet::new();
+        self.all.keys().any(|interval| {
+            stacks.insert((interval.process, interval.stack));
+            stacks.len() > self.max
+        })
+    }
+
     /// Changes the indexes of moments to these.
     pub(super) fn renumber(&mut self, indexes: &[u8]) {
         for (interval, weight) in core::mem::take(&mut self.all) {
             self.add(interval.renumbered(indexes), weight);
         }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&LiveInterval, &Weight)> {
