@@ -41,7 +41,7 @@ const TABLES: [(SymbolSource, TableKind); 3] = [
 
 /// A function without lines, which most addresses share with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Function {
+enum FunctionName {
     /// The index of its table, and the offset of its name in the table's strings.
     Symbol(usize, u32),
     /// The stated start of one without a name.
@@ -51,7 +51,7 @@ enum Function {
 /// The result for an address, before functions are named.
 #[derive(Debug)]
 enum Found {
-    Function(Function),
+    Function(FunctionName),
     Other(Symbolized),
 }
 
@@ -123,8 +123,8 @@ impl<'a> ModuleLookup<'a> {
     /// unwind entry.
     fn find_function(&self, stated: u64, first: usize) -> Found {
         let symbol =
-            (first..TABLES.len()).find_map(|table| Some(Function::Symbol(table, self.find_symbol(stated, table)?)));
-        let unnamed = || self.file.image.with(|elf| function_starts::start_of(elf, stated)).map(Function::Unnamed);
+            (first..TABLES.len()).find_map(|table| Some(FunctionName::Symbol(table, self.find_symbol(stated, table)?)));
+        let unnamed = || self.file.image.with(|elf| function_starts::start_of(elf, stated)).map(FunctionName::Unnamed);
         let unknown = Found::Other(Symbolized::Unknown(UnresolvedReason::NoSymbol));
         symbol.or_else(unnamed).map_or(unknown, Found::Function)
     }
@@ -145,14 +145,14 @@ impl<'a> ModuleLookup<'a> {
     }
 
     /// Names each function once; `None` for a symbol without a valid name.
-    fn name_all(&self, found: &[Found]) -> HashMap<Function, Option<NamedFunction>> {
+    fn name_all(&self, found: &[Found]) -> HashMap<FunctionName, Option<NamedFunction>> {
         let function = |found: &Found| if let Found::Function(function) = found { Some(*function) } else { None };
-        let mut functions: Vec<Function> = found.iter().filter_map(function).collect();
+        let mut functions: Vec<FunctionName> = found.iter().filter_map(function).collect();
         functions.sort_unstable();
         functions.dedup();
         let mut released = 0;
-        let name = |function: Function| {
-            if let Function::Symbol(_, name) = function
+        let name = |function: FunctionName| {
+            if let FunctionName::Symbol(_, name) = function
                 && name.abs_diff(released) > BYTES_BETWEEN
             {
                 released = name;
@@ -163,18 +163,18 @@ impl<'a> ModuleLookup<'a> {
         functions.into_iter().map(name).collect()
     }
 
-    fn name(&self, function: Function) -> Option<NamedFunction> {
+    fn name(&self, function: FunctionName) -> Option<NamedFunction> {
         let (name, source) = match function {
-            Function::Symbol(table, name) => (demangle(&self.string(table, name)?), TABLES[table].0),
-            Function::Unnamed(start) => (self.unnamed(start), SymbolSource::UnwindEntry),
+            FunctionName::Symbol(table, name) => (demangle(&self.string(table, name)?), TABLES[table].0),
+            FunctionName::Unnamed(start) => (self.unnamed(start), SymbolSource::UnwindEntry),
         };
         let frame = ResolvedFrame { function: name.into(), file: None, line: None, column: None, is_inlined: false };
         Some((Arc::new([frame]), source))
     }
 
     /// Resolves an address whose symbol has no valid name, by the sources behind its table.
-    fn resolve_behind(&self, stated: u64, function: Function) -> Symbolized {
-        let Function::Symbol(table, _) = function else { return BAD_FILE };
+    fn resolve_behind(&self, stated: u64, function: FunctionName) -> Symbolized {
+        let FunctionName::Symbol(table, _) = function else { return BAD_FILE };
         match self.find_function(stated, table + 1) {
             Found::Other(symbolized) => symbolized,
             Found::Function(next) => {
