@@ -23,7 +23,7 @@
 //! A symbolizer keeps what it has read: the mappings of files (address space, not memory), the units of debug
 //! information that contain looked-up addresses, 16 bytes for each function of a symbol table that was needed, and
 //! each result. A thousand addresses of a 448 MB library with 300,000 functions and no debug information need 8 MB
-//! of memory. Without [`Options::keeps_files`], it keeps only results, and releases the pages of files as it reads them:
+//! of memory. Without [`SymbolizerOptions::keeps_files`], it keeps only results, and releases the pages of files as it reads them:
 //! a command that resolves 140,000 addresses of a program with torch needs 140 MB in all.
 #![forbid(unsafe_code)]
 
