@@ -5,9 +5,9 @@
 //! of the thread. When warm, it allocates nothing, takes no lock and needs no interpreter's lock.
 //!
 //! ```
-//! use stackweave_capture::{Request, capture, stacks};
+//! use stackweave_capture::{CaptureRequest, capture, stacks};
 //!
-//! let captured = capture(&Request::default());
+//! let captured = capture(&CaptureRequest::default());
 //! let stack = captured.stack.expect("memory for one stack");
 //! for frame in stacks().frames(stack) {
 //!     println!("{frame:?}");

@@ -8,10 +8,10 @@
 //! use stackweave_core::StackId;
 //! use stackweave_profile::{FrameNames, Resolver, write_json};
 //! use stackweave_store::StackTable;
-//! use stackweave_symbolize::Options;
+//! use stackweave_symbolize::SymbolizerOptions;
 //!
 //! # fn example(stacks: &StackTable, captured: &[StackId], names: &dyn FrameNames) -> std::io::Result<()> {
-//! let resolver = Resolver::new(Options::default());
+//! let resolver = Resolver::new(SymbolizerOptions::default());
 //! let resolved = resolver.resolve(stacks, captured, names);
 //! for frame in resolved.iter().flat_map(|stack| stack.iter()) {
 //!     println!("{} {} at {:?}:{:?}", frame.kind, frame.name, frame.filename, frame.position.line);
@@ -27,11 +27,11 @@
 //! ```
 //! use stackweave_profile::{AggregateOptions, Statistics, aggregate};
 //! use stackweave_recording::Recording;
-//! use stackweave_symbolize::{Options, Symbolizer};
+//! use stackweave_symbolize::{SymbolizerOptions, Symbolizer};
 //!
 //! # fn example(path: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
 //! let recording = Recording::open(path)?;
-//! let symbolizer = Symbolizer::new(Options::default());
+//! let symbolizer = Symbolizer::new(SymbolizerOptions::default());
 //! let options = AggregateOptions::default();
 //! let profile = aggregate(recording.processes(), &options, Some(&symbolizer), &mut |_bytes| {})?.merged();
 //! for (id, cost) in Statistics::of(&profile).functions() {

@@ -23,12 +23,12 @@
 //! # let folder = std::env::temp_dir().join(format!("stackweave-doc-{}", std::process::id()));
 //! # std::fs::create_dir_all(&folder)?;
 //! # let path = folder.join("out.swv");
-//! use stackweave_recording::{Options, Recorder, Recording};
+//! use stackweave_recording::{RecorderOptions, Recorder, Recording};
 //! use stackweave_store::{StackTable, label};
 //!
 //! static STACKS: StackTable = StackTable::new();
 //!
-//! let recorder = Recorder::start(Options::new(&path), &STACKS, names)?;
+//! let recorder = Recorder::start(RecorderOptions::new(&path), &STACKS, names)?;
 //! let load = label("load batch", "", 0).ok_or("no memory")?;
 //! std::thread::scope(|scope| {
 //!     for _ in 0..2 {

@@ -2,10 +2,10 @@
 //!
 //! ```
 //! use stackweave_core::{CodeAddress, Module, ModuleList};
-//! use stackweave_symbolize::{Options, Symbolizer};
+//! use stackweave_symbolize::{SymbolizerOptions, Symbolizer};
 //!
 //! # fn example(module: Module, return_address: u64) {
-//! let symbolizer = Symbolizer::new(Options::default());
+//! let symbolizer = Symbolizer::new(SymbolizerOptions::default());
 //! let modules = ModuleList::new(vec![module]);
 //! for resolved in symbolizer.resolve(&[CodeAddress::return_address(return_address)], &modules) {
 //!     for frame in resolved.frames() {

@@ -12,12 +12,12 @@
 //! # std::fs::create_dir_all(&folder)?;
 //! # let path = folder.join("plan.swv");
 //! use stackweave_recording::timing::{Outcome, Timing};
-//! use stackweave_recording::{Options, Recorder, Recording};
+//! use stackweave_recording::{RecorderOptions, Recorder, Recording};
 //! use stackweave_store::{StackTable, label};
 //!
 //! static STACKS: StackTable = StackTable::new();
 //!
-//! let mut options = Options::new(&path);
+//! let mut options = RecorderOptions::new(&path);
 //! options.extra.insert("timing".to_owned(), "1".to_owned());
 //! let timing = Timing::new(Recorder::start(options, &STACKS, names)?).ok_or("too many kinds of events")?;
 //!
