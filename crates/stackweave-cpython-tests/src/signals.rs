@@ -4,7 +4,10 @@ use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::mem::zeroed;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use stackweave_cpython::{Interpreter, PythonFrame, SourceStop};
 
@@ -75,19 +78,32 @@ pub unsafe extern "C" fn cpython_tests_seen(records: *mut CtypesFrame) -> usize 
     len
 }
 
-/// Interrupts this thread periodically, from another thread, for that many milliseconds.
+static SENDER: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
+static IS_SENDING: AtomicBool = AtomicBool::new(false);
+
+/// Interrupts this thread periodically, from another thread, until [`cpython_tests_stop_interrupting`].
 #[unsafe(no_mangle)]
-pub extern "C" fn cpython_tests_interrupt(signal: c_int, microseconds: u64, milliseconds: u64) {
+pub extern "C" fn cpython_tests_interrupt(signal: c_int, microseconds: u64) {
     // SAFETY: `pthread_self` has no conditions.
     let target = unsafe { libc::pthread_self() };
-    std::thread::spawn(move || {
-        let end = std::time::Instant::now() + std::time::Duration::from_millis(milliseconds);
-        while std::time::Instant::now() < end {
-            // SAFETY: the script outlives the sender: it waits for longer than this.
+    IS_SENDING.store(true, Ordering::Relaxed);
+    let send = move || {
+        while IS_SENDING.load(Ordering::Relaxed) {
+            // SAFETY: the thread waits for this one in `cpython_tests_stop_interrupting`.
             unsafe { libc::pthread_kill(target, signal) };
-            std::thread::sleep(std::time::Duration::from_micros(microseconds));
+            thread::sleep(Duration::from_micros(microseconds));
         }
-    });
+    };
+    *SENDER.lock().expect("no panic while it is held") = Some(thread::spawn(send));
+}
+
+/// Returns when no further signal comes.
+#[unsafe(no_mangle)]
+pub extern "C" fn cpython_tests_stop_interrupting() {
+    IS_SENDING.store(false, Ordering::Relaxed);
+    if let Some(sender) = SENDER.lock().expect("no panic while it is held").take() {
+        sender.join().expect("it only sends signals");
+    }
 }
 
 /// Returns how many signals were handled.
