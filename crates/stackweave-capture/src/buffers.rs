@@ -19,7 +19,7 @@ use crate::last_stack::LastStack;
 /// The maximum number of frames of one kind in a stack.
 pub(crate) const DEPTH: usize = 1 << 16;
 /// The memory that the Python source keeps between walks, in words: some for each frame.
-const PYTHON_MEMORY: usize = 4 * DEPTH;
+const PYTHON_MEMORY: usize = 6 * DEPTH;
 /// The memory that each of the first other sources keeps.
 const SCRIPT_MEMORY: usize = 512;
 const SCRIPT_MEMORIES: usize = 15;
