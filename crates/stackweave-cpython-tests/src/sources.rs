@@ -10,8 +10,8 @@ use stackweave_cpython::{CodePointer, Interpreter, PythonFrame, PythonSource, Th
 
 use crate::walks::{DEPTH, Outcome, lasting};
 
-/// The amount of memory that a capture provides.
-const WORDS: usize = 1 << 18;
+/// The amount of memory that a capture provides is enough.
+const WORDS: usize = PythonSource::MEMORY_WORDS;
 
 thread_local! {
     static MEMORY: RefCell<Vec<u64>> = RefCell::new(vec![0; WORDS]);

@@ -45,6 +45,9 @@ struct Caches {
 /// The number of words of the memory.
 pub(crate) const WORDS: usize = size_of::<Caches>() / size_of::<u64>();
 
+// A capture provides as many words (`PYTHON_MEMORY` in stackweave-capture).
+const _: () = assert!(WORDS <= 6 << 16);
+
 /// Walks from `frame` on, and stores the stack in the memory; `None` if there is too little memory.
 ///
 /// # Safety
