@@ -30,6 +30,8 @@ const INDEX_BITS: u32 = 9;
 struct Caches {
     /// The stack of the last walk; 0 is the main one.
     last: usize,
+    /// The innermost frame of the last walk, and its instruction.
+    last_top: (u64, u64),
     /// The one that got a cache last.
     newest: usize,
     /// Whether a stack had more than [`FEW`] frames: then only the main one is used.
@@ -95,8 +97,12 @@ impl Caches {
             return 0;
         }
         // SAFETY: passed on to the caller.
-        let hash = hash(frame, unsafe { F::word(frame) });
-        match self.stack_of(hash) {
+        let top = (frame, unsafe { F::word(frame) });
+        if top == self.last_top {
+            return self.last % STACKS;
+        }
+        self.last_top = top;
+        match self.stack_of(hash(top.0, top.1)) {
             Some(stack) => {
                 if stack != self.last {
                     self.fruitless = 0;
