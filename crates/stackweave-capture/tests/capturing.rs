@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use stackweave_capture::{
-    Capture, FrameSource, RawFrame, Request, SourceStop, StackId, Start, Stop, StopReason, capture, locate,
-    register_source, stacks, stats,
+    Capture, FrameSource, RawFrame, RegisteredSource, Request, SourceStop, StackId, Start, Stop, StopReason, capture,
+    locate, register_source, stacks, stats,
 };
 use stackweave_core::{Position, RawFrameKind, SourceKind, SourceLocation, SourceWalk, SourceWalkResult, StackPointer};
 use stackweave_testkit::counting_allocator::{CountingAllocator, requests};
@@ -354,12 +354,11 @@ impl FrameSource for Careful {
 #[test]
 fn a_repeated_capture_has_the_same_stack_and_others_do_not() {
     let _lock = lock_tests();
-    check_repeated(Arc::new(Careful));
-    check_repeated(Arc::new(Interpreter));
+    check_repeated(register_source(Arc::new(Careful)).unwrap());
+    check_repeated(register_source(Arc::new(Interpreter)).unwrap());
 }
 
-fn check_repeated(source: Arc<dyn FrameSource>) {
-    let source = register_source(source).unwrap();
+fn check_repeated(source: RegisteredSource) {
     let requests = [
         Request::default(),
         Request { skip: 1, ..Request::default() },

@@ -104,7 +104,7 @@ impl Walk<'_> {
             let pause = unsafe { plain_steps::walk(&mut position, &mut surroundings) };
             let ended = match pause {
                 Pause::Met => self.follow_last_stack(start, &mut position, limit),
-                Pause::WrongGuess => {
+                Pause::NotCached => {
                     let address = CodeAddress::from_bits(position.address);
                     position.guess = self.find(position.before, address).0;
                     if position.guess == Guess::NONE { self.step_uncached(start, &mut position, limit) } else { None }
