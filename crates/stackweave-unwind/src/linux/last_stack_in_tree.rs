@@ -5,7 +5,7 @@
 
 use super::{CAPACITY, FEW, FrameDetail, LastStack, NEEDS_FP, NO_BARRIER, SAVED_CAPACITY, SavedWord, USES};
 use crate::platform::stack_runs::{RunContents, RunHead, RunId};
-use crate::platform::stack_tree::FoundStack;
+use crate::platform::stack_tree::{FoundStack, StackTree};
 use crate::platform::walk::Frame;
 
 impl LastStack {
@@ -75,10 +75,10 @@ impl LastStack {
         }
         let saved_start = (saved & !NEEDS_FP) as usize;
         if !self.tree.has_memory(self.remembered - self.top, self.saved_end() - saved_start) {
-            self.clear_tree();
-            if !self.tree.has_memory(CAPACITY - self.top, SAVED_CAPACITY - saved_start) {
+            if !StackTree::could_have_memory(CAPACITY - self.top, SAVED_CAPACITY - saved_start) {
                 return;
             }
+            self.clear_tree();
         }
         let (range, saved_range) = (self.top..self.remembered, saved_start..self.saved_end());
         let head = RunHead {

@@ -97,6 +97,11 @@ impl StackRuns {
         self.used.max(HEAD_WORDS) + words_of(frames, saved) <= WORDS
     }
 
+    /// Returns whether there would be memory for a run of this many frames and saved words if there was no other.
+    pub(crate) fn could_have_memory(frames: usize, saved: usize) -> bool {
+        HEAD_WORDS + words_of(frames, saved) <= WORDS
+    }
+
     /// Adds a run. There is memory for it, and it has a frame.
     pub(crate) fn add(&mut self, head: &RunHead, contents: &RunContents<'_>) -> RunId {
         let RunContents { slots, addresses, details, saved } = contents;

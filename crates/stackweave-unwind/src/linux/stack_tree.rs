@@ -100,6 +100,11 @@ impl StackTree {
         self.runs.has_memory(frames, saved)
     }
 
+    /// Returns whether there would be memory for a run of this many frames and saved words if there was no other.
+    pub(crate) fn could_have_memory(frames: usize, saved: usize) -> bool {
+        StackRuns::could_have_memory(frames, saved)
+    }
+
     /// Adds a run, the first of a stack with these slots and addresses. There is memory for it, and it has a frame.
     pub(crate) fn add(
         &mut self,
