@@ -94,7 +94,7 @@ impl Key {
         Self(mixed ^ mixed >> 32)
     }
 
-    /// Never 0.
+    /// Returns the tag of an entry with this key. Never 0.
     #[inline(always)]
     fn tag(self) -> u32 {
         (self.0 >> 20) as u32 | 1 << 31
