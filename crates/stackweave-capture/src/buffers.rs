@@ -13,13 +13,13 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use stackweave_core::{CodeAddress, RawFrame, SourceStop, SourceWalk, StackPointer};
 use stackweave_unwind::ThreadMemory;
 
-use crate::last_capture::LastCapture;
+use crate::known_captures::KnownCaptures;
 use crate::last_stack::LastWovenStack;
 
 /// The maximum number of frames of one kind in a stack.
 pub(crate) const DEPTH: usize = 1 << 16;
 /// The memory that the Python source keeps between walks, in words: some for each frame.
-const PYTHON_MEMORY: usize = 4 * DEPTH;
+const PYTHON_MEMORY: usize = 6 * DEPTH;
 /// The memory that each of the first other sources keeps.
 const SCRIPT_MEMORY: usize = 512;
 const SCRIPT_MEMORIES: usize = 15;
@@ -53,7 +53,9 @@ pub(crate) struct CaptureBuffers {
     pub(crate) frames: [RawFrame; DEPTH],
     pub(crate) activations: [StackPointer; DEPTH],
     pub(crate) last: LastWovenStack,
-    pub(crate) last_capture: LastCapture,
+    pub(crate) known: KnownCaptures,
+    /// The number and the hash of the frames that the Python source wrote last; 0: not known.
+    pub(crate) python_hash: (usize, u64),
     python_memory: [u64; PYTHON_MEMORY],
     script_memory: [[u64; SCRIPT_MEMORY]; SCRIPT_MEMORIES],
 }

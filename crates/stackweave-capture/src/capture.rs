@@ -6,9 +6,10 @@ use core::ffi::c_void;
 
 use stackweave_core::{RawFrame, SourceStop, StackId, StackPointer, StopReason};
 use stackweave_store::StackTable;
-use stackweave_unwind::Captured;
+use stackweave_unwind::{Captured, StackMark};
 
 use crate::buffers::{CaptureBuffers, CaptureCounters, DEPTH, LentBuffers};
+use crate::known_captures::CaptureKey;
 use crate::request::{Capture, CaptureRequest, CaptureStart};
 use crate::sources::{self, WalkedSources};
 use crate::weave::{InterpretedFrames, NativeStack, weave};
@@ -46,24 +47,23 @@ pub fn capture(request: &CaptureRequest) -> Capture {
     loop {
         let own = lent.own();
         let walked = sources::walk(request, own, capacity, false);
-        let native = if request.native {
-            // Skip the first frame: the function into which this is inlined.
-            stackweave_unwind::capture_with_stack_pointers(
-                &mut own.addresses[..capacity],
-                &mut own.stack_pointers[..capacity],
-                1,
-            )
-        } else {
-            NOT_REQUESTED
-        };
-        if let Some(capture) = own.last_capture.find(request, &walked, native) {
+        // Skip the first frame: the function into which this is inlined.
+        let (native, mark) = if request.native { stackweave_unwind::capture_mark(capacity, 1) } else { NOT_REQUESTED };
+        let key = CaptureKey::new(request, &walked, native, mark);
+        if let Some(key) = key
+            && let Some(capture) = own.known.find(key, &walked, native)
+        {
             count(&lent, walked);
             return capture;
         }
-        own.last_capture.forget();
-        match finish(request, &mut lent, capacity, walked, native) {
+        let written = if request.native { write_native(own, capacity, native, mark) } else { native };
+        match finish(request, &mut lent, capacity, walked, written) {
             Some(capture) => {
-                lent.own().last_capture.keep(request, &walked, native, capture);
+                if let Some(key) = key
+                    && written == native
+                {
+                    lent.own().known.keep(key, capture);
+                }
                 return capture;
             }
             None => capacity = DEPTH,
@@ -81,14 +81,13 @@ pub unsafe fn capture_from_context(context: *const c_void, request: &CaptureRequ
     let mut capacity = walk_capacity(request);
     loop {
         let own = lent.own();
-        own.last_capture.forget();
         let walked = sources::walk(request, own, capacity, true);
         let native = if request.native {
             let (addresses, stack_pointers) = (&mut own.addresses[..capacity], &mut own.stack_pointers[..capacity]);
             // SAFETY: the caller keeps this function's contract, which is the same.
             unsafe { stackweave_unwind::capture_from_context(context, addresses, Some(stack_pointers), 0) }
         } else {
-            NOT_REQUESTED
+            NOT_REQUESTED.0
         };
         match finish(request, &mut lent, capacity, walked, native) {
             Some(capture) => return capture,
@@ -97,7 +96,20 @@ pub unsafe fn capture_from_context(context: *const c_void, request: &CaptureRequ
     }
 }
 
-const NOT_REQUESTED: Captured = Captured { len: 0, stop: StopReason::EndOfStack };
+const NOT_REQUESTED: (Captured, StackMark) =
+    (Captured { len: 0, stop: StopReason::EndOfStack }, StackMark { thread_state: 0, number: 0 });
+
+/// Writes the native frames of the capture with this mark to the buffers.
+#[inline(always)]
+fn write_native(own: &mut CaptureBuffers, capacity: usize, native: Captured, mark: StackMark) -> Captured {
+    let (addresses, stack_pointers) = (&mut own.addresses[..native.len], &mut own.stack_pointers[..native.len]);
+    if stackweave_unwind::write_last_stack(mark, addresses, stack_pointers, 1) {
+        return native;
+    }
+    // A signal handler has captured meanwhile.
+    let (addresses, stack_pointers) = (&mut own.addresses[..capacity], &mut own.stack_pointers[..capacity]);
+    stackweave_unwind::capture_with_stack_pointers(addresses, stack_pointers, 1)
+}
 
 /// Returns how many frames of each kind are walked.
 #[inline(always)]

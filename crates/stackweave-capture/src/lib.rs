@@ -38,7 +38,7 @@ mod capture;
 mod dump;
 mod dumping;
 mod extra_frames;
-mod last_capture;
+mod known_captures;
 mod last_stack;
 mod request;
 mod sources;

@@ -7,7 +7,9 @@ use core::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use stackweave_core::{FrameSource, RawFrame, RawFrameKind, SourceKind, SourceLocation, SourceStop};
+use stackweave_core::{
+    FrameSource, RawFrame, RawFrameKind, SourceKind, SourceLocation, SourceStop, SourceWalkResult, StackPointer,
+};
 use stackweave_unwind::ThreadMemory;
 
 use crate::buffers::{CaptureBuffers, DEPTH};
@@ -121,10 +123,8 @@ pub(crate) struct WalkedSources {
     pub(crate) stop: SourceStop,
     /// Whether the frames are in the output of the weave, and not in `CaptureBuffers::frames`.
     pub(crate) is_woven: bool,
-    /// Whether interpreters other than Python were called.
-    pub(crate) has_scripts: bool,
-    /// Whether Python's frames are the same as in the last walk.
-    pub(crate) is_unchanged: bool,
+    /// The hash of the frames and their activations, if native frames are requested, outside of signal handlers.
+    pub(crate) hash: u64,
 }
 
 /// Calls the sources that the request includes, for at most `capacity` frames of each.
@@ -136,20 +136,62 @@ pub(crate) fn walk(
     in_signal_handler: bool,
 ) -> WalkedSources {
     let has_scripts = request.script && SCRIPTS.load(Ordering::Acquire) != 0;
-    let mut walked =
-        WalkedSources { is_woven: !request.native && !has_scripts, has_scripts, ..WalkedSources::default() };
+    let mut walked = WalkedSources { is_woven: !request.native && !has_scripts, ..WalkedSources::default() };
     if request.python
         && let Some(number) = PYTHON.load(Ordering::Acquire).checked_sub(1)
         && let Some(source) = active(number)
     {
-        let result = source.walk(own.for_python(capacity, walked.is_woven, in_signal_handler));
-        (walked.len, walked.stop) = (result.len.min(capacity), result.stop);
-        walked.is_unchanged = result.is_unchanged;
+        let mut result = source.walk(own.for_python(capacity, walked.is_woven, in_signal_handler));
+        result.len = result.len.min(capacity);
+        (walked.len, walked.stop) = (result.len, result.stop);
+        if !in_signal_handler {
+            walked.hash = hash_of_python(request, own, result);
+        }
     }
     if has_scripts {
         walk_scripts(own, capacity, in_signal_handler, &mut walked);
+        if request.native && !in_signal_handler {
+            walked.hash = hash(&own.frames[..walked.len], &own.activations[..walked.len]);
+        }
     }
     walked
+}
+
+/// Returns the hash of Python's frames, if native frames are requested. It is that of the last walk if the frames are
+/// unchanged.
+#[inline(always)]
+fn hash_of_python(request: &CaptureRequest, own: &mut CaptureBuffers, result: SourceWalkResult) -> u64 {
+    let (last_len, last_hash) = own.python_hash;
+    if result.is_unchanged && last_len == result.len && last_hash != 0 {
+        return last_hash;
+    }
+    let hash = if request.native { hash(&own.frames[..result.len], &own.activations[..result.len]).max(1) } else { 0 };
+    let is_complete = result.stop == SourceStop::EndOfStack;
+    own.python_hash = (result.len, if is_complete { hash } else { 0 });
+    hash
+}
+
+/// Returns the hash of frames and their activations.
+#[inline(always)]
+fn hash(frames: &[RawFrame], activations: &[StackPointer]) -> u64 {
+    const LANES: usize = 4;
+    let mix = |(frame, activation): (&RawFrame, &StackPointer)| {
+        let activation = activation.0.wrapping_mul(0xd6e8_feb8_6659_fd93).rotate_left(32);
+        let word = frame.to_bits().wrapping_mul(0xe703_7ed1_a0b4_28db) ^ activation;
+        word ^ word >> 32
+    };
+    let add = |hash: u64, word: u64| hash.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(word);
+    // Several at a time, so that they do not wait for each other.
+    let (frame_groups, frame_rest) = frames.as_chunks::<LANES>();
+    let (activation_groups, activation_rest) = activations.as_chunks::<LANES>();
+    let mut lanes = [0; LANES];
+    for (frames, activations) in frame_groups.iter().zip(activation_groups) {
+        for (lane, pair) in lanes.iter_mut().zip(frames.iter().zip(activations)) {
+            *lane = add(*lane, mix(pair));
+        }
+    }
+    let inner = lanes.into_iter().fold(0, |hash, lane| add(hash, lane ^ lane >> 32));
+    frame_rest.iter().zip(activation_rest).fold(inner, |hash, pair| add(hash, mix(pair)))
 }
 
 #[cold]

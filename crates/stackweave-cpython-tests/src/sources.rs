@@ -10,8 +10,8 @@ use stackweave_cpython::{CodePointer, Interpreter, PythonFrame, PythonSource, Th
 
 use crate::walks::{CtypesWalkResult, DEPTH, lasting};
 
-/// The amount of memory that a capture provides.
-const WORDS: usize = 1 << 18;
+/// The amount of memory that a capture provides is enough.
+const WORDS: usize = PythonSource::MEMORY_WORDS;
 
 thread_local! {
     static MEMORY: RefCell<Vec<u64>> = RefCell::new(vec![0; WORDS]);
@@ -32,7 +32,7 @@ pub extern "C" fn cpython_tests_install() -> *const c_char {
     PythonSource::install().map_or_else(|reason| lasting(&reason.to_string()), |_| null())
 }
 
-/// The kinds of walks: replay of the last stack, frame by frame, as in a signal handler; without detection of deaths;
+/// The kinds of walks: replay of the last stacks, frame by frame, as in a signal handler; without detection of deaths;
 /// by the public API.
 pub(crate) const REPLAYING: u32 = 0;
 pub(crate) const PLAIN: u32 = 1;

@@ -90,7 +90,7 @@ impl PythonSource {
     #[cfg(feature = "testing")]
     #[doc(hidden)]
     pub fn replayed(memory: &[u64]) -> u64 {
-        crate::walk::stack_cache::replayed(memory)
+        crate::walk::stack_caches::replayed(memory)
     }
 
     /// Returns the interpreter, if frames are read directly.

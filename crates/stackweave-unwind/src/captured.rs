@@ -2,15 +2,27 @@
 
 use stackweave_core::StopReason;
 
-/// Identifies the stack that a thread has captured last. If a thread's marks right after two captures are equal,
-/// and the captures had equal buffers and `skip` and found as many frames, then their frames and stack pointers
-/// are the same.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LastStackMark {
-    /// The record of the last stack.
+/// Identifies a stack that was captured. If the marks of two captures are equal, and the captures had an equal
+/// `skip` and found as many frames, then their frames and stack pointers are the same. The default is the mark of no
+/// stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub struct StackMark {
+    /// The state of the thread that captured; 0: none.
     pub thread_state: u64,
-    /// Changes whenever the record does.
-    pub version: u64,
+    /// The number of the stack: a hash, or one that is used only once.
+    pub number: u64,
+}
+
+impl StackMark {
+    /// Set in the numbers that are used only once.
+    pub(crate) const ONCE: u64 = 1 << 63;
+
+    /// Returns whether another capture of the same stack may have the same mark.
+    #[inline(always)]
+    pub fn may_repeat(&self) -> bool {
+        self.number != 0 && self.number & Self::ONCE == 0
+    }
 }
 
 /// The result of one capture.

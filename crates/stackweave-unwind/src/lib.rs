@@ -21,6 +21,7 @@
 //! |---|---|
 //! | capture the stack here | [`capture`] |
 //! | get each frame's stack pointer | [`capture_with_stack_pointers`] |
+//! | detect that a stack was captured before | [`capture_mark`], [`write_last_stack`] |
 //! | capture the stack that a signal interrupted | [`capture_from_context`] |
 //! | walk through generated code | [`register_code`] |
 //! | pay the start-up cost at a chosen time | [`prepare`] |
@@ -28,6 +29,11 @@
 //! | get statistics of captures and caches | [`stats`] |
 //! | store data per thread, in the layer above | [`ThreadMemory`] |
 //! | step through the frames of another process | `stepping` |
+//!
+//! A thread remembers the stacks that it has captured. One of them is only compared with memory: every return
+//! address, and every saved word that decides where a later frame lies. What changed is walked. [`capture_mark`]
+//! does this without writing frames: its mark is the same for the same stack, so the layer above can keep what it
+//! made of it.
 //!
 //! It never crashes the program: every read is inside the thread's stack, each frame must be above the previous
 //! one, and anything that cannot be understood ends the walk with a [`StopReason`].
@@ -57,7 +63,7 @@ mod platform;
 use core::ffi::c_void;
 use core::ptr::NonNull;
 
-pub use captured::{Captured, LastStackMark};
+pub use captured::{Captured, StackMark};
 pub use loader_locks::{LoaderLocks, MutexParts};
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
@@ -92,11 +98,23 @@ pub fn capture_with_stack_pointers(
     platform::capture_with_stack_pointers(frames, stack_pointers, skip)
 }
 
-/// Returns a mark of the stack that this thread has captured last, to detect whether the next one is the same.
-/// `None` in a signal handler that has interrupted a capture, and before the first capture.
+/// Captures as [`capture`] does, at most `limit` frames, but writes none: returns a mark that identifies the stack.
 #[inline(always)]
-pub fn last_stack() -> Option<LastStackMark> {
-    platform::last_stack()
+pub fn capture_mark(limit: usize, skip: usize) -> (Captured, StackMark) {
+    platform::capture_mark(limit, skip)
+}
+
+/// Writes frames of the stack with this mark, beginning with frame `skip`, and their stack pointers. Both buffers
+/// have as many elements as frames were found after `skip`. Returns false if this thread has captured another stack
+/// since, as in a signal handler.
+#[inline(always)]
+pub fn write_last_stack(
+    mark: StackMark,
+    frames: &mut [CodeAddress],
+    stack_pointers: &mut [StackPointer],
+    skip: usize,
+) -> bool {
+    platform::write_last_stack(mark, frames, stack_pointers, skip)
 }
 
 /// Captures the stack that a signal interrupted: the first frame is exactly the interrupted instruction, even

@@ -5,8 +5,8 @@ use core::ptr::NonNull;
 
 use stackweave_core::{CodeAddress, ModuleList, StackPointer, StopReason};
 
-use crate::captured::{Captured, LastStackMark};
-use crate::stats::{UnloadWatch, UnwindStats};
+use crate::captured::{Captured, StackMark};
+use crate::stats::{Stats, UnloadWatch};
 
 const UNSUPPORTED: Captured = Captured { len: 0, stop: StopReason::UnsupportedPlatform };
 
@@ -61,8 +61,17 @@ pub(crate) unsafe fn capture_from_context(
     UNSUPPORTED
 }
 
-pub(crate) fn last_stack() -> Option<LastStackMark> {
-    None
+pub(crate) fn capture_mark(_limit: usize, _skip: usize) -> (Captured, StackMark) {
+    (UNSUPPORTED, StackMark::default())
+}
+
+pub(crate) fn write_last_stack(
+    _mark: StackMark,
+    _frames: &mut [CodeAddress],
+    _stack_pointers: &mut [StackPointer],
+    _skip: usize,
+) -> bool {
+    false
 }
 
 pub(crate) fn prepare() {}

@@ -20,6 +20,7 @@ mod replay_tests;
 mod shims;
 mod source_frames;
 pub(crate) mod stack_cache;
+pub(crate) mod stack_caches;
 
 use stackweave_core::SourceWalkResult;
 
@@ -29,7 +30,6 @@ use self::frame_objects::FrameObjects;
 use self::shims::Shims;
 use self::source_frames::SourceFrames;
 pub(crate) use self::source_frames::{CodeIds, FrameBuffers};
-use self::stack_cache::{CAPACITY, StackCache};
 use crate::frame::{PythonFrame, WalkResult};
 use crate::interpreter::Interpreter;
 use crate::memory::{is_plausible, word};
@@ -93,7 +93,7 @@ macro_rules! with_chain {
 }
 
 /// The number of words that [`Interpreter::replay_source`] needs.
-pub(crate) const MEMORY_WORDS: usize = StackCache::<CAPACITY>::WORDS;
+pub(crate) const MEMORY_WORDS: usize = stack_caches::WORDS;
 
 impl Interpreter {
     /// Walks the Python frames of this thread, innermost first. The length of `frames` is the depth limit.
@@ -169,7 +169,9 @@ impl Interpreter {
         codes: &impl CodeIds,
         deaths: u64,
     ) -> SourceWalkResult {
-        let Some(cache) = StackCache::<CAPACITY>::open(memory, deaths) else { return self.walk_source(buffers, codes) };
+        if memory.len() < MEMORY_WORDS {
+            return self.walk_source(buffers, codes);
+        }
         let state = match self.thread_state() {
             Ok(state) => state,
             Err(stop) => return SourceWalkResult { stop, ..SourceWalkResult::default() },
@@ -177,7 +179,9 @@ impl Interpreter {
         // SAFETY: the state is this thread's, so nothing changes its frames meanwhile.
         let top = unsafe { self.top(state) };
         // SAFETY: as above; the caller vouches for the ids.
-        with_chain!(self, top, |chain| unsafe { replay::walk(chain, top.frame, cache, buffers, codes) })
+        with_chain!(self, top, |chain| unsafe {
+            stack_caches::walk(chain, top.frame, (memory, deaths), buffers, codes).unwrap_or_default()
+        })
     }
 
     /// Walks like [`Interpreter::walk_source`] in a signal handler, as [`Interpreter::walk_interrupted`] does. Nothing

@@ -11,6 +11,7 @@ use super::replay;
 use super::shims::Shims;
 use super::source_frames::{CodeIds, FrameBuffers, SourceFrames};
 use super::stack_cache::{StackCache, replayed};
+use super::stack_caches;
 use crate::version::{Chain, VersionLayout};
 
 const FRAMES: usize = 40;
@@ -220,6 +221,96 @@ fn replay_writes_the_same_as_a_plain_walk() {
             check::<_, 128>(14, seed, |_, _| Shims::<14>),
         ];
         assert!(replayed.iter().all(|frames| *frames > 5000), "{replayed:?}");
+    }
+}
+
+/// Alternates between stacks, which change now and then, and compares each walk with a plain one. Returns how many
+/// walks had an unchanged stack.
+fn alternate<F: FrameChain>(minor: u8, seed: u64, chain: impl Fn(u64, u64) -> F) -> u64 {
+    let mut random = Random::new(seed);
+    let (mut memory, mut kept) = (FakeMemory::new(minor), vec![0_u64; stack_caches::WORDS]);
+    let mut stacks = vec![Vec::new(); 1 + seed as usize % 24];
+    let (mut last, mut unchanged, mut which) = (None, 0, 0);
+    for round in 0..3000_u64 {
+        if random.below(4) != 0 {
+            which = random.below(stacks.len());
+        }
+        let stack = &mut stacks[which];
+        while stack.len() < 8 || random.below(6) == 0 {
+            change(&mut random, stack);
+        }
+        if let Some(outermost) = stack.last_mut() {
+            outermost.is_end = true;
+        }
+        let loops = if minor == 10 { stack.len() } else { stack.iter().filter(|made| made.is_end).count() };
+        let (top, c_frame) = memory.write(stack, FRAMES - loops);
+        let codes = CodeAddresses(&memory.codes);
+        let buffers = if random.below(8) == 0 { random.below(FRAMES) } else { FRAMES };
+        let (mut plainly, mut replayed) = (WalkOutput::new(buffers), WalkOutput::new(buffers));
+        let mut output = SourceFrames::new(plainly.buffers(), &codes);
+        let chain = chain(c_frame, memory.last_c_frame());
+        // SAFETY: the chain consists of frames of this layout.
+        let expected = unsafe { frame_by_frame::walk(chain, top, &mut output) };
+        let expected = (output.len, expected);
+        // SAFETY: as above; the ids of the codes never change.
+        let result = unsafe {
+            stack_caches::walk(chain, top, (kept.as_mut_slice(), round / 1000), replayed.buffers(), &codes).unwrap()
+        };
+        assert_eq!((result.len, result.stop), expected, "round {round} of {seed}: {stack:#?}");
+        assert_eq!(replayed, plainly, "round {round} of {seed}: {stack:#?}");
+        replayed.0.truncate(result.len);
+        replayed.1.truncate(result.len);
+        if let Some(last) = last.as_ref().filter(|last: &&WalkOutput| last.0.len() == result.len) {
+            assert!(!result.is_unchanged || replayed == *last, "round {round} of {seed}: {stack:#?}");
+        }
+        unchanged += u64::from(result.is_unchanged);
+        last = (result.stop == SourceStop::EndOfStack).then_some(replayed);
+    }
+    unchanged
+}
+
+#[test]
+fn alternating_stacks_are_walked_as_by_a_plain_walk() {
+    for seed in 0..30 {
+        alternate(10, seed, |c_frame, last_c_frame| FrameObjects { c_frame, last_c_frame, is_interrupted: false });
+        alternate(11, seed, |c_frame, _| EntryFlags { c_frame });
+        let unchanged = alternate(12, seed, |_, _| Shims::<12>) + alternate(14, seed, |_, _| Shims::<14>);
+        assert!(unchanged > 20, "{unchanged} of {seed}");
+    }
+}
+
+/// Several stacks that do not change are replayed completely, however they alternate.
+#[test]
+fn each_of_several_stacks_is_replayed() {
+    let (mut memory, mut kept) = (FakeMemory::new(14), vec![0_u64; stack_caches::WORDS]);
+    let stack = |which: usize| -> Vec<FrameContents> {
+        let frame = |index| FrameContents {
+            place: (index * (1 + which)) % FRAMES,
+            code: which % CODES,
+            instruction: 200 + 2 * which as u64,
+            owner: 0,
+            is_end: false,
+        };
+        let mut frames: Vec<FrameContents> = (0..FRAMES / (1 + which)).take(9).map(frame).collect();
+        frames.last_mut().unwrap().is_end = true;
+        frames
+    };
+    let mut before = 0;
+    for round in 0..10 {
+        for which in 0..4 {
+            let (top, _) = memory.write(&stack(which), 0);
+            let codes = CodeAddresses(&memory.codes);
+            let mut output = WalkOutput::new(FRAMES);
+            // SAFETY: the chain consists of frames of this layout, and the ids never change.
+            let result = unsafe {
+                stack_caches::walk(Shims::<14>, top, (kept.as_mut_slice(), 0), output.buffers(), &codes).unwrap()
+            };
+            assert_eq!((result.len, result.stop), (stack(which).len() - 1, SourceStop::EndOfStack));
+        }
+        let now = stack_caches::replayed(&kept);
+        let frames = (0..4).map(|which| stack(which).len() as u64).sum::<u64>();
+        assert!(round == 0 || now == before + frames, "{now} after {before} in round {round}");
+        before = now;
     }
 }
 

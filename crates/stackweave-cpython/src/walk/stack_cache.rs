@@ -210,8 +210,8 @@ fn slot(address: u64) -> usize {
     (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - INDEX_BITS)) as usize
 }
 
-/// Returns how many frames walks with this memory have reused.
+/// Returns how many frames walks with this cache have reused.
 #[cfg(any(test, feature = "testing"))]
-pub(crate) fn replayed(memory: &[u64]) -> u64 {
+pub(super) fn replayed(memory: &[u64]) -> u64 {
     memory.get(core::mem::offset_of!(CachedStack<CAPACITY>, replayed) / size_of::<u64>()).copied().unwrap_or(0)
 }

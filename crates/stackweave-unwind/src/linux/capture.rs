@@ -7,13 +7,13 @@ use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
 use stackweave_core::{CodeAddress, StackPointer, StopReason};
 
-use crate::captured::{Captured, LastStackMark};
+use crate::captured::{Captured, StackMark};
 use crate::platform::arch::{EntryRegisters, Registers};
 use crate::platform::last_stack::{CAPACITY, Verified};
 use crate::platform::stack_memory::StackMemory;
 use crate::platform::thread_counters::add;
 use crate::platform::thread_state::{CaptureState, ThreadState};
-use crate::platform::walk::{RegisterSource, Walk, WalkCounts, WalkEnd, WalkFrame, WalkStart};
+use crate::platform::walk::{RegisterSource, Walk, WalkCounts, WalkEnd, WalkFrame, WalkStart, found_end};
 
 /// The output of a capture.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,7 @@ pub(crate) struct CaptureOutput {
     stack_pointers: *mut u64,
     limit: usize,
     skip: usize,
+    mark: *mut StackMark,
 }
 
 impl CaptureOutput {
@@ -30,7 +31,20 @@ impl CaptureOutput {
             Some(slice) => (slice.as_mut_ptr().cast(), slice.len()),
             None => (ptr::null_mut(), usize::MAX),
         };
-        Self { frames: frames.as_mut_ptr().cast(), stack_pointers, limit: frames.len().min(room), skip }
+        Self {
+            frames: frames.as_mut_ptr().cast(),
+            stack_pointers,
+            limit: frames.len().min(room),
+            skip,
+            mark: ptr::null_mut(),
+        }
+    }
+
+    /// Creates the output of the entry stub, for whose arguments see there.
+    #[inline(always)]
+    fn of_stub(frames: *mut u64, limit: usize, skip: usize, stack_pointers: *mut u64) -> Self {
+        let mark = if frames.is_null() { stack_pointers.cast() } else { ptr::null_mut() };
+        Self { frames, stack_pointers, limit, skip, mark }
     }
 
     /// Returns how many frames a walk has to find, including the skipped ones.
@@ -44,8 +58,14 @@ impl CaptureOutput {
     /// # Safety
     /// The buffers have room for `limit` words.
     #[inline(always)]
-    unsafe fn write(&self, own: &CaptureState, ended: WalkEnd) -> Captured {
+    unsafe fn write(&self, state: &ThreadState, own: &CaptureState, ended: WalkEnd) -> Captured {
         let len = ended.len.saturating_sub(self.skip);
+        if !self.mark.is_null() {
+            let mark = StackMark { thread_state: ptr::from_ref(state).addr() as u64, number: own.last.number() };
+            // SAFETY: the caller promises a valid mark.
+            unsafe { self.mark.write(mark) };
+            return Captured { len, stop: ended.stop };
+        }
         // SAFETY: a walk ends after `skip + limit` frames, so len <= limit, which the caller promises to be valid.
         let frames = unsafe { core::slice::from_raw_parts_mut(self.frames, len) };
         if self.stack_pointers.is_null() {
@@ -84,22 +104,31 @@ pub(crate) unsafe extern "sysv64" fn enter(
     entry: &EntryRegisters,
 ) -> u64 {
     let first = WalkFrame { address: CodeAddress::return_address(entry.pc), sp: entry.sp, fp: entry.fp };
-    let output = CaptureOutput { frames, stack_pointers, limit, skip };
-    // A repeated capture meets the last stack with its first frame: that case is completely handled here.
+    let output = CaptureOutput::of_stub(frames, limit, skip, stack_pointers);
+    // A stack that was captured before is found by its first frame: that case is completely handled here.
     if let Some(state) = ThreadState::current()
         && state.busy.load(Ordering::Relaxed) == 0
         && limit != 0
     {
         let lease = Lease::take(state);
         // SAFETY: this thread's own state, whose `busy` was not set.
-        let own = unsafe { &*state.own.get() };
+        let own = unsafe { &mut *state.own.get() };
         if own.watch.is_unchanged() && own.stacks.owns(first.sp) {
-            let ended = match own.last.verify_all(&first, output.total(), own.stacks.own_end()) {
+            let (total, high) = (output.total(), own.stacks.own_end());
+            let mut ended = match own.last.verify_all(&first, total, high) {
                 Verified::Complete(end) => Ok(WalkEnd { len: end + 1 - own.last.top(), stop: StopReason::EndOfStack }),
                 Verified::Limit(end) => Ok(WalkEnd { len: end + 1 - own.last.top(), stop: StopReason::DepthLimit }),
                 Verified::Changed(cursor) => Err(cursor),
                 Verified::Barrier(_) => Err(own.last.top()),
             };
+            if ended.is_err()
+                && !own.last.changes_little()
+                // SAFETY: the thread's own stack is readable up to its end, from the word before its stack pointer,
+                // which the call of the entry stub has pushed.
+                && let Some(len) = unsafe { own.last.find(&first, total, high) }
+            {
+                ended = Ok(found_end(len, total));
+            }
             return pack(match ended {
                 // SAFETY: the stub's caller promises valid buffers.
                 Ok(ended) => unsafe { finish(lease, ended, &output) },
@@ -142,7 +171,12 @@ unsafe fn capture(start: &WalkStart<'_>, output: &CaptureOutput) -> Captured {
         return Captured { len: 0, stop: StopReason::DepthLimit };
     }
     let Some(state) = ThreadState::current().or_else(ThreadState::attach) else { return NO_MEMORY };
-    if state.busy.load(Ordering::Relaxed) == 0 || was_abandoned(state, &state.busy) {
+    let is_abandoned = state.busy.load(Ordering::Relaxed) != 0 && was_abandoned(state, &state.busy);
+    if is_abandoned {
+        // SAFETY: this thread's own state, whose last user has left it.
+        unsafe { (*state.own.get()).last.clear() };
+    }
+    if is_abandoned || state.busy.load(Ordering::Relaxed) == 0 {
         // SAFETY: this thread's own state, which no other capture uses; the caller promises a valid output.
         return unsafe { walk_from(Lease::take(state), start, output, None) };
     }
@@ -155,7 +189,7 @@ unsafe fn capture(start: &WalkStart<'_>, output: &CaptureOutput) -> Captured {
 }
 
 /// Returns whether the capture that has marked `state` as `busy` is no longer on the stack: a signal handler
-/// jumped out of it. (The record of the last stack is only a guess, and the cache is consistent after each store.)
+/// jumped out of it. (The cache is consistent after each store; the record of the last stack is not.)
 #[cold]
 pub(crate) fn was_abandoned(state: &ThreadState, busy: &AtomicU64) -> bool {
     // SAFETY: only reads the bounds, which an interrupted capture only changes to valid values.
@@ -183,16 +217,33 @@ impl<'a> Lease<'a> {
     }
 }
 
-/// Implements [`last_stack`](crate::last_stack).
+/// Implements [`write_last_stack`](crate::write_last_stack).
 #[inline(always)]
-pub(crate) fn last_stack() -> Option<LastStackMark> {
-    let state = ThreadState::current()?;
+pub(crate) fn write_last_stack(
+    mark: StackMark,
+    frames: &mut [CodeAddress],
+    stack_pointers: &mut [StackPointer],
+    skip: usize,
+) -> bool {
+    let Some(state) = ThreadState::current().filter(|state| ptr::from_ref(*state).addr() as u64 == mark.thread_state)
+    else {
+        return false;
+    };
     if state.busy.load(Ordering::Relaxed) != 0 {
-        return None;
+        return false;
     }
-    // SAFETY: this thread's own state, which no capture is using.
-    let version = unsafe { (*state.own.get()).last.version() };
-    Some(LastStackMark { thread_state: ptr::from_ref(state).addr() as u64, version })
+    let lease = Lease::take(state);
+    // SAFETY: this thread's own state, whose `busy` was not set.
+    let own = unsafe { &*state.own.get() };
+    let is_last = own.last.number() == mark.number;
+    if is_last {
+        let output = CaptureOutput::new(frames, Some(stack_pointers), skip);
+        let ended = WalkEnd { len: output.limit + skip, stop: StopReason::EndOfStack };
+        // SAFETY: the output was made from slices.
+        unsafe { output.write(state, own, ended) };
+    }
+    lease.end();
+    is_last
 }
 
 /// Walks, writes and counts. If `cursor` is given, frames of the last stack before it are known to be gone.
@@ -212,6 +263,7 @@ unsafe fn walk_from(
     if !own.watch.is_unchanged() && own.watch.has_lost_code(start.in_signal_handler()) {
         reset(state, own);
     }
+    let may_find = cursor.is_some() && own.last.changes_little();
     let cursor = cursor.unwrap_or(own.last.top());
     let mut walk = Walk {
         memory: StackMemory::new(&mut own.stacks),
@@ -220,7 +272,7 @@ unsafe fn walk_from(
         last: &mut own.last,
         counts: WalkCounts::default(),
     };
-    let ended = walk.run(start, output.total(), cursor);
+    let ended = walk.run(start, output.total(), cursor, may_find);
     let counts = walk.counts;
     if counts.misses + counts.general != 0 {
         add(&state.counters.misses, counts.misses);
@@ -238,7 +290,7 @@ unsafe fn walk_from(
 unsafe fn finish(lease: Lease<'_>, ended: WalkEnd, output: &CaptureOutput) -> Captured {
     let state = lease.0;
     // SAFETY: the caller promises a valid output.
-    let captured = unsafe { output.write(&*state.own.get(), ended) };
+    let captured = unsafe { output.write(state, &*state.own.get(), ended) };
     lease.end();
     add(&state.counters.frames, ended.len as u64);
     add(&state.counters.stops[ended.stop as usize], 1);

@@ -13,10 +13,18 @@
 //! Many new frames at once are recorded only when the next capture begins, and less and less often while recording
 //! them has not been useful: a stack that changes with every capture then costs only its walk.
 //!
+//! A stack that was expensive to walk is also added to the [tree](StackTree) of stacks, where it is found later. The record
+//! remains the stack that was walked last, until a walk begins after a stack was found in the tree: then that stack
+//! is recorded, since the one to be walked is likely to share most of it.
+//!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
+use crate::captured::StackMark;
+use crate::platform::frame_hash::FrameHash;
 use crate::platform::rule::{Rule, RuleKind};
 use crate::platform::stack_memory::read_word;
+use crate::platform::stack_runs::RunId;
+use crate::platform::stack_tree::StackTree;
 use crate::platform::walk::WalkFrame;
 
 /// The maximum depth of a walk.
@@ -37,12 +45,14 @@ pub(crate) struct WalkedFrame {
 /// Rarely needed data of a recorded frame.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-struct FrameDetail {
+pub(crate) struct FrameDetail {
     fp: u64,
     /// The index of the first saved word on which the step of this frame, or of one further out, depends.
     saved: u32,
     /// The next frame outward, including this one, whose step must be taken again; [`NO_BARRIER`].
     barrier: u32,
+    /// The hash of the slots and addresses of this frame and those further out.
+    hash: FrameHash,
 }
 
 /// Set in `FrameDetail::saved` if this frame's own frame pointer determines the address of a later frame.
@@ -52,16 +62,18 @@ const NO_BARRIER: u32 = u32::MAX;
 /// A word of the stack on which the record depends.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-struct SavedWord {
-    address: u64,
-    value: u64,
+pub(crate) struct SavedWord {
+    pub(crate) address: u64,
+    pub(crate) value: u64,
 }
 
 /// The record of the last stack. Zeroed memory, followed by [`LastNativeStack::clear`], makes an empty one.
 #[repr(C)]
 pub(crate) struct LastNativeStack {
-    /// Number of times that another stack was recorded. Never reset.
-    version: u64,
+    /// The number of the stack that was captured last.
+    number: u64,
+    /// The number of stacks that were not hashed. Never reset.
+    unhashed: u64,
     /// Frames are `top..CAPACITY`.
     top: usize,
     /// Saved words are `saved_top..SAVED_CAPACITY`.
@@ -73,6 +85,18 @@ pub(crate) struct LastNativeStack {
     /// The number of consecutive times that they were not useful, and of batches that were skipped since.
     doubt: u32,
     skipped: u32,
+    /// The number of stacks that were found in the tree since the doubt was lower.
+    uses: u32,
+    /// The stack that was captured last, if it was found in the tree and is not recorded.
+    found: RunId,
+    /// The run that contains the recorded frame `remembered`; those further out are in it and in the runs around it.
+    run: RunId,
+    /// The first recorded frame that is in the tree; `CAPACITY`: none is.
+    remembered: usize,
+    /// How well it went to walk until the record is met, of late.
+    luck: u32,
+    /// The number of frames from the tree that were recorded before this walk.
+    loaded: usize,
     addresses: [u64; CAPACITY],
     /// The address of each frame's return address: 8 below its stack pointer. An additional word ends every
     /// search.
@@ -81,13 +105,20 @@ pub(crate) struct LastNativeStack {
     saved: [SavedWord; SAVED_CAPACITY],
     /// The new frames of the current or last walk, leaf first.
     walked: [WalkedFrame; CAPACITY],
+    tree: StackTree,
 }
 
-/// This many new frames are recorded immediately.
-const FEW: usize = 8;
+/// This many new frames are recorded immediately. Stacks that cost more are added to the tree.
+pub(crate) const FEW: usize = 8;
 
 /// The maximum doubt: then one batch in 2 to this power is recorded.
 const MAX_DOUBT: u32 = 5;
+
+/// The doubt is lower by one after this many stacks were found in the tree.
+const USES: u32 = 8;
+
+/// Beyond half of this, a stack is walked before it is searched.
+const MAX_LUCK: u32 = 4;
 
 /// The part of the record that is still valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,33 +135,57 @@ pub(crate) enum Verified {
 
 impl LastNativeStack {
     pub(crate) fn clear(&mut self) {
-        self.version += 1;
+        (self.number, self.loaded, self.luck) = (0, 0, 0);
         self.top = CAPACITY;
         self.saved_top = SAVED_CAPACITY;
-        (self.pending, self.trial, self.doubt, self.skipped) = (0, 0, 0, 0);
+        (self.pending, self.trial, self.doubt, self.skipped, self.uses) = (0, 0, 0, 0, 0);
         self.slots[CAPACITY] = u64::MAX;
+        self.clear_tree();
     }
 
-    /// Records the pending frames, or skips them. Returns whether there were any.
+    /// Returns the number of the recorded stack.
     #[inline(always)]
-    pub(crate) fn record_pending(&mut self) -> bool {
-        let is_pending = self.pending != 0;
-        if is_pending {
+    fn recorded_number(&self) -> u64 {
+        self.details.get(self.top).map_or(0, |detail| detail.hash.number())
+    }
+
+    /// Prepares the record for a walk: records the stack that was captured last, or skips it. Returns whether the
+    /// record has changed.
+    #[inline(always)]
+    pub(crate) fn prepare(&mut self) -> bool {
+        let is_changed = self.pending != 0 || self.found != RunId::NONE;
+        if is_changed {
             self.put_pending();
+            self.record_found();
         }
-        is_pending
+        is_changed
     }
 
     #[inline(never)]
     fn put_pending(&mut self) {
-        self.version += 1;
         let count = core::mem::take(&mut self.pending);
+        if count == 0 {
+            return;
+        }
         if self.skipped < (1 << self.doubt) - 1 {
             self.skipped += 1;
         } else {
             (self.skipped, self.trial) = (0, self.top);
-            self.put_before(self.top, count);
+            let joined = self.top;
+            self.put_before(joined, count);
+            self.remember(joined, count);
         }
+    }
+
+    /// Returns whether a walk is likely to meet the record soon, and better than a search in the tree.
+    #[inline(always)]
+    pub(crate) fn changes_little(&self) -> bool {
+        self.luck > MAX_LUCK / 2
+    }
+
+    /// Notes that a walk has not met the record soon.
+    pub(crate) fn note_bad_luck(&mut self) {
+        (self.luck, self.loaded) = (self.luck.saturating_sub(1), 0);
     }
 
     /// Notes whether the frames that `record_pending` recorded were useful: frame `joined` was met again.
@@ -145,21 +200,30 @@ impl LastNativeStack {
     /// CAPACITY`).
     #[inline(always)]
     pub(crate) fn keep(&mut self, joined: usize, count: usize) {
-        self.version += 1;
         if self.trial != 0 {
             self.rate_usefulness(joined);
         }
-        if count <= FEW {
-            self.put_before(joined, count);
-        } else {
-            (self.top, self.pending) = (joined, count);
+        let is_lucky = count <= FEW && joined != CAPACITY;
+        self.luck = if is_lucky { (self.luck + 1).min(MAX_LUCK) } else { self.luck.saturating_sub(1) };
+        if count > FEW {
+            (self.top, self.pending, self.loaded) = (joined, count, 0);
+            self.unhashed += 1;
+            self.number = self.unhashed | StackMark::ONCE;
+            return;
         }
+        if count != 0 || joined != self.top {
+            self.put_before(joined, count);
+            let loaded = core::mem::take(&mut self.loaded);
+            self.remember(joined, count + loaded);
+        }
+        self.number = self.recorded_number();
     }
 
-    /// Returns the version, which changes whenever the record does.
+    /// Returns the number of the stack that was captured last. Equal numbers mean equal stacks; equal stacks may have
+    /// several.
     #[inline(always)]
-    pub(crate) fn version(&self) -> u64 {
-        self.version
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     /// Returns the index of the innermost frame.
@@ -178,6 +242,9 @@ impl LastNativeStack {
     #[inline(always)]
     pub(crate) fn copy(&self, skip: usize, len: usize, addresses: &mut [u64], mut each_slot: impl FnMut(usize, u64)) {
         debug_assert!(addresses.len() == len.saturating_sub(skip));
+        if self.found != RunId::NONE {
+            return self.copy_found(skip, addresses, each_slot);
+        }
         let from_walked = self.pending.min(len).saturating_sub(skip);
         let (new, recorded) = addresses.split_at_mut(from_walked);
         for (index, (address, frame)) in new.iter_mut().zip(&self.walked[skip.min(CAPACITY)..]).enumerate() {
@@ -210,13 +277,16 @@ impl LastNativeStack {
     /// Checks the whole record against a stack that is readable up to `high`, with the given innermost frame.
     /// [`Verified::Changed`] has the first recorded frame that may still exist.
     #[inline(always)]
-    pub(crate) fn verify_all(&self, frame: &WalkFrame, limit: usize, high: u64) -> Verified {
+    pub(crate) fn verify_all(&mut self, frame: &WalkFrame, limit: usize, high: u64) -> Verified {
         if self.pending != 0 || !self.is_at(self.top, frame.address.to_bits(), frame.sp, frame.fp) {
             return Verified::Changed(self.top);
         }
         match self.verify(self.top, limit, high) {
             Verified::Changed(index) => Verified::Changed(index + 1),
-            verified => verified,
+            verified => {
+                (self.found, self.number) = (RunId::NONE, self.recorded_number());
+                verified
+            }
         }
     }
 
@@ -311,6 +381,7 @@ impl LastNativeStack {
         let mut index = joined;
         // The next frame outward: its index, and whether its frame pointer matters.
         let (mut outer_sp, mut outer_frame_pointer, mut wants_fp, mut barrier);
+        let mut hash;
         let mut left = count;
         if joined == CAPACITY {
             self.saved_top = SAVED_CAPACITY;
@@ -323,12 +394,13 @@ impl LastNativeStack {
             let is_complete = last.rule.kind() == RuleKind::End;
             barrier = if is_complete { NO_BARRIER } else { index as u32 };
             (outer_sp, outer_frame_pointer, wants_fp) = (last.sp, last.fp, !is_complete);
-            self.store(index, &last, wants_fp, barrier);
+            hash = FrameHash::default().and(&last);
+            self.store(index, &last, wants_fp, (barrier, hash));
         } else {
             let detail = self.details[joined];
             self.saved_top = (detail.saved & !NEEDS_FP) as usize;
             (outer_sp, outer_frame_pointer) = (self.slots[joined].wrapping_add(8), detail.fp);
-            (wants_fp, barrier) = (detail.saved & NEEDS_FP != 0, detail.barrier);
+            (wants_fp, barrier, hash) = (detail.saved & NEEDS_FP != 0, detail.barrier, detail.hash);
         }
         while left > 0 {
             (index, left) = (index - 1, left - 1);
@@ -352,18 +424,19 @@ impl LastNativeStack {
                     barrier = index as u32;
                 }
             }
-            self.store(index, &frame, needs_fp, barrier);
+            hash = hash.and(&frame);
+            self.store(index, &frame, needs_fp, (barrier, hash));
             (outer_sp, outer_frame_pointer, wants_fp) = (frame.sp, frame.fp, needs_fp);
         }
         self.top = index;
     }
 
     #[inline(always)]
-    fn store(&mut self, index: usize, frame: &WalkedFrame, needs_fp: bool, barrier: u32) {
+    fn store(&mut self, index: usize, frame: &WalkedFrame, needs_fp: bool, (barrier, hash): (u32, FrameHash)) {
         self.addresses[index] = frame.address;
         self.slots[index] = frame.sp.wrapping_sub(8);
         let saved = self.saved_top as u32 | if needs_fp { NEEDS_FP } else { 0 };
-        self.details[index] = FrameDetail { fp: frame.fp, saved, barrier };
+        self.details[index] = FrameDetail { fp: frame.fp, saved, barrier, hash };
     }
 
     /// Saves a word. A frame has at most two saved words, so there is always enough space.
@@ -373,3 +446,9 @@ impl LastNativeStack {
         self.saved[self.saved_top] = SavedWord { address, value };
     }
 }
+
+#[path = "last_stack_in_tree.rs"]
+mod in_tree;
+#[cfg(test)]
+#[path = "last_stack_tests.rs"]
+mod tests;

@@ -6,6 +6,7 @@ mod arch;
 mod capture;
 mod cfi;
 mod dwarf_step;
+mod frame_hash;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod last_stack;
@@ -20,7 +21,10 @@ mod registered_code;
 mod rule;
 mod rule_cache;
 mod slow_step;
+mod stack_index;
 mod stack_memory;
+mod stack_runs;
+mod stack_tree;
 mod step_without_entry;
 pub mod stepping;
 mod thread_counters;
@@ -33,10 +37,10 @@ use core::ffi::c_void;
 
 use stackweave_core::{CodeAddress, StackPointer};
 
-use crate::captured::Captured;
+use crate::captured::{Captured, StackMark};
 use capture::CaptureOutput;
 
-pub(crate) use capture::last_stack;
+pub(crate) use capture::write_last_stack;
 pub(crate) use module_list::modules;
 pub use registered_code::{RegisteredCode, register_code};
 pub use thread_memory::ThreadMemory;
@@ -60,6 +64,14 @@ pub(crate) fn capture_with_stack_pointers(
     // SAFETY: both buffers have at least `limit` words.
     let word = unsafe { arch::enter(frames.as_mut_ptr().cast(), limit, skip, stack_pointers.as_mut_ptr().cast()) };
     capture::unpack(word)
+}
+
+#[inline(always)]
+pub(crate) fn capture_mark(limit: usize, skip: usize) -> (Captured, StackMark) {
+    let mut mark = StackMark::default();
+    // SAFETY: without frames, the last argument is for a mark.
+    let word = unsafe { arch::enter(core::ptr::null_mut(), limit, skip, (&raw mut mark).cast()) };
+    (capture::unpack(word), mark)
 }
 
 /// # Safety

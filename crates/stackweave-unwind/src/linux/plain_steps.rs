@@ -1,7 +1,7 @@
 //! The hot loop: plain steps by predicted rules, one after the other.
 //!
-//! It is separate so that everything is in registers: the guess for the next entry must not wait for memory. It
-//! handles only the common case and returns at the first frame that is different.
+//! It is separate so that everything is in registers: the guess for the next entry must not wait for memory. A wrong
+//! guess is corrected here. It handles only these cases and returns at the first frame that is different.
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
@@ -31,8 +31,8 @@ pub(crate) struct StepPosition {
 pub(crate) enum Pause {
     /// The last stack has a frame at the current stack pointer, which may be the same.
     Met,
-    /// The guess for the current frame was wrong.
-    WrongGuess,
+    /// The rule of the current frame is not in the cache.
+    NotCached,
     /// The frame written last needs a different kind of step, or ends the stack, or filled the buffer.
     NotPlain,
 }
@@ -40,7 +40,7 @@ pub(crate) enum Pause {
 /// The inputs and outputs of the loop.
 #[derive(Debug)]
 pub(crate) struct Surroundings<'a> {
-    pub(crate) cache: &'a RuleCache,
+    pub(crate) cache: &'a mut RuleCache,
     /// The slots of the last stack; the last word is `u64::MAX`.
     pub(crate) slots: &'a [u64],
     /// Memory for the walked frames: the loop stops when it is full.
@@ -57,7 +57,7 @@ pub(crate) struct Surroundings<'a> {
 #[inline(never)]
 pub(crate) unsafe fn walk(position: &mut StepPosition, surroundings: &mut Surroundings<'_>) -> Pause {
     let StepPosition { mut address, mut sp, mut fp, mut guess, mut before, mut cursor, count } = *position;
-    let (cache, high, slots) = (surroundings.cache, surroundings.high, surroundings.slots);
+    let (cache, high, slots) = (&mut *surroundings.cache, surroundings.high, surroundings.slots);
     let first = surroundings.walked.as_mut_ptr();
     // SAFETY: an index into the slice, as the caller promises.
     let mut next = unsafe { first.add(count) };
@@ -73,7 +73,17 @@ pub(crate) unsafe fn walk(position: &mut StepPosition, surroundings: &mut Surrou
         if unsafe { *slots.get_unchecked(cursor) } == own_slot {
             break Pause::Met;
         }
-        let Some(rule) = cache.guessed(guess, address) else { break Pause::WrongGuess };
+        let rule = match cache.guessed(guess, address) {
+            Some(rule) => rule,
+            None => match cache.find(address) {
+                Some((place, rule)) => {
+                    cache.predict(before, place);
+                    guess = place;
+                    rule
+                }
+                None => break Pause::NotCached,
+            },
+        };
         before = guess;
         guess = rule.guess();
         // SAFETY: next < full.

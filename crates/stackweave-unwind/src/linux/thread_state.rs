@@ -90,7 +90,10 @@ impl ThreadState {
 
     /// Releases a claimed state for other threads.
     pub(crate) fn release(&self) {
-        self.busy.store(0, Ordering::Relaxed);
+        if self.busy.swap(0, Ordering::Relaxed) != 0 {
+            // SAFETY: the thread that was capturing does not exist in this process, or has left the capture.
+            unsafe { (*self.own.get()).last.clear() };
+        }
         self.slot.busy.store(0, Ordering::Relaxed);
         self.owner.store(0, Ordering::Release);
     }

@@ -8,7 +8,7 @@
 use stackweave_core::{CodeAddress, StopReason};
 
 use crate::platform::arch::{EntryRegisters, Registers, is_user_address};
-use crate::platform::last_stack::{CAPACITY, LastNativeStack, Verified, WalkedFrame};
+use crate::platform::last_stack::{CAPACITY, FEW, LastNativeStack, Verified, WalkedFrame};
 use crate::platform::lookup::Lookup;
 use crate::platform::plain_steps::{self, Pause, StepPosition, Surroundings};
 use crate::platform::rule::{Rule, RuleKind};
@@ -78,30 +78,45 @@ pub(crate) struct WalkEnd {
 
 impl Walk<'_> {
     /// Walks at most `limit` frames (1 to `CAPACITY`). Frames of the last stack before `cursor` are known to be
-    /// gone.
+    /// gone. If `may_find` is set, the start is on the thread's own stack, and the tree has not been searched.
     #[inline(always)]
-    pub(crate) fn run(&mut self, start: &WalkStart<'_>, limit: usize, cursor: usize) -> WalkEnd {
+    pub(crate) fn run(&mut self, start: &WalkStart<'_>, limit: usize, cursor: usize, may_find: bool) -> WalkEnd {
         let WalkFrame { address, sp, fp } = start.first;
         if !self.memory.enter(sp) {
             return self.end_at_first(start.first);
         }
-        let cursor = if self.last.record_pending() { self.last.top() } else { cursor };
+        let cursor = if self.last.prepare() { self.last.top() } else { cursor };
         let guess = self.cache.first_guess();
         let mut position =
             StepPosition { address: address.to_bits(), sp, fp, guess, before: Guess::NONE, cursor, count: 0 };
+        let high = self.memory.high();
+        let mut room = if may_find { limit.min(FEW + 1) } else { limit };
         loop {
+            if position.count >= room {
+                // A step that is not plain has written the last of them.
+                room = limit;
+            }
             let (walked, slots) = self.last.walked_and_slots();
-            let walked = &mut walked[..limit];
+            let walked = &mut walked[..room];
             let mut surroundings = Surroundings { cache: self.cache, slots, walked, high: self.memory.high() };
             // SAFETY: `memory` guarantees that the stack is readable up to `high`; cursor and count only move
             // forward inside their slices, and count == limit ends this loop below.
             let pause = unsafe { plain_steps::walk(&mut position, &mut surroundings) };
             let ended = match pause {
                 Pause::Met => self.follow_last_stack(start, &mut position, limit),
-                Pause::WrongGuess => {
+                Pause::NotCached => {
                     let address = CodeAddress::from_bits(position.address);
                     position.guess = self.find(position.before, address).0;
                     if position.guess == Guess::NONE { self.step_uncached(start, &mut position, limit) } else { None }
+                }
+                Pause::NotPlain if position.count == room && room < limit => {
+                    room = limit;
+                    self.last.note_bad_luck();
+                    // SAFETY: the thread's own stack is readable, as the caller promises.
+                    match unsafe { self.last.find(&start.first, limit, high) } {
+                        Some(len) => Some(found_end(len, limit)),
+                        None => self.step_on(start, &mut position, limit),
+                    }
                 }
                 Pause::NotPlain => self.step_on(start, &mut position, limit),
             };
@@ -303,6 +318,13 @@ impl Walk<'_> {
         self.last.walked_and_slots().0[0] = WalkedFrame { address: address.to_bits(), sp, fp, rule: unstepped };
         self.end_walked(1, StopReason::BadMemory)
     }
+}
+
+/// Returns the end of a walk that found the stack in the tree.
+#[inline(always)]
+pub(crate) fn found_end(len: usize, limit: usize) -> WalkEnd {
+    let stop = if len > limit { StopReason::DepthLimit } else { StopReason::EndOfStack };
+    WalkEnd { len: len.min(limit), stop }
 }
 
 /// Returns the frame of a return address; null ends the stack.

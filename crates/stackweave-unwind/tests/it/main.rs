@@ -8,6 +8,7 @@ mod agreement;
 mod contract;
 mod corruption;
 mod generated_code;
+mod marks;
 mod openblas;
 mod outside;
 mod replay;

@@ -167,7 +167,8 @@ global_asm!(
 
 unsafe extern "sysv64" {
     /// Captures the stack of its caller: at most `limit` frames, beginning with frame `skip`, into `frames`, and
-    /// their stack pointers into `stack_pointers` unless that is null.
+    /// their stack pointers into `stack_pointers` unless that is null. If `frames` is null, writes only a
+    /// `StackMark` to `stack_pointers`.
     #[link_name = "stackweave_unwind_v0_enter"]
     pub(crate) fn enter(frames: *mut u64, limit: usize, skip: usize, stack_pointers: *mut u64) -> u64;
 }
