@@ -27,7 +27,7 @@ pub(crate) struct CaptureKey(u64);
 /// Some results. All zeros are a valid value: none.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
-struct Set {
+struct CaptureSet {
     keys: [u64; WAYS],
     /// Each the stack, and above it whether that was cut.
     results: [u64; WAYS],
@@ -36,7 +36,7 @@ struct Set {
 /// The known results. All zeros are a valid value.
 #[derive(Debug)]
 pub(crate) struct KnownCaptures {
-    sets: [Set; MAX_SETS],
+    sets: [CaptureSet; MAX_SETS],
     /// The number of sets in use, less [`FIRST_SETS`].
     more: usize,
     /// Number of results that were stored since there are as many.

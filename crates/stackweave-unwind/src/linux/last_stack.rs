@@ -13,7 +13,7 @@
 //! Many new frames at once are recorded only when the next capture begins, and less and less often while recording
 //! them has not been useful: a stack that changes with every capture then costs only its walk.
 //!
-//! A stack that was expensive to walk is also added to the [tree](StackTree) of stacks, where it is found later. The record
+//! A stack that was expensive to walk is also added to the [tree](RunTree) of stacks, where it is found later. The record
 //! remains the stack that was walked last, until a walk begins after a stack was found in the tree: then that stack
 //! is recorded, since the one to be walked is likely to share most of it.
 //!
@@ -22,9 +22,9 @@
 use crate::captured::StackMark;
 use crate::platform::frame_hash::FrameHash;
 use crate::platform::rule::{Rule, RuleKind};
+use crate::platform::run_tree::RunTree;
 use crate::platform::stack_memory::read_word;
 use crate::platform::stack_runs::RunId;
-use crate::platform::stack_tree::StackTree;
 use crate::platform::walk::WalkFrame;
 
 /// The maximum depth of a walk.
@@ -105,7 +105,7 @@ pub(crate) struct LastNativeStack {
     saved: [SavedWord; SAVED_CAPACITY],
     /// The new frames of the current or last walk, leaf first.
     walked: [WalkedFrame; CAPACITY],
-    tree: StackTree,
+    tree: RunTree,
 }
 
 /// This many new frames are recorded immediately. Stacks that cost more are added to the tree.

@@ -4,8 +4,8 @@
 //! Hot file: no allocation, no lock, async-signal-safe.
 
 use super::{CAPACITY, FEW, FrameDetail, LastNativeStack, NEEDS_FP, NO_BARRIER, SAVED_CAPACITY, SavedWord, USES};
+use crate::platform::run_tree::{FoundStack, RunTree};
 use crate::platform::stack_runs::{RunContents, RunHead, RunId};
-use crate::platform::stack_tree::{FoundStack, StackTree};
 use crate::platform::walk::WalkFrame;
 
 impl LastNativeStack {
@@ -75,7 +75,7 @@ impl LastNativeStack {
         }
         let saved_start = (saved & !NEEDS_FP) as usize;
         if !self.tree.has_memory(self.remembered - self.top, self.saved_end() - saved_start) {
-            if !StackTree::could_have_memory(CAPACITY - self.top, SAVED_CAPACITY - saved_start) {
+            if !RunTree::could_have_memory(CAPACITY - self.top, SAVED_CAPACITY - saved_start) {
                 return;
             }
             self.clear_tree();

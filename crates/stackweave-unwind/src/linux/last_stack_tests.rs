@@ -8,12 +8,12 @@ const FRAMES: usize = 20;
 const SPACING: usize = 4;
 
 /// A stack in memory, and what a walk of it finds.
-struct FakeStack {
+struct TestStack {
     memory: Vec<u64>,
     frames: Vec<WalkedFrame>,
 }
 
-impl FakeStack {
+impl TestStack {
     /// Makes a stack with these addresses, whose frames all have this rule, except for the outermost one.
     fn new(memory: Vec<u64>, addresses: impl Fn(usize) -> u64, rule: Rule) -> Self {
         let mut made = Self { memory, frames: Vec::new() };
@@ -78,7 +78,7 @@ fn by_sp() -> Rule {
 #[test]
 fn a_stack_is_found_until_a_slot_changes() {
     let mut last = empty();
-    let mut stack = FakeStack::new(Vec::new(), |index| 0x1000 + index as u64, by_sp());
+    let mut stack = TestStack::new(Vec::new(), |index| 0x1000 + index as u64, by_sp());
     assert_eq!(stack.find(&mut last, usize::MAX), None);
     stack.walk(&mut last);
     assert_eq!(stack.find(&mut last, usize::MAX), Some(FRAMES));
@@ -92,7 +92,7 @@ fn a_stack_is_found_until_a_slot_changes() {
 #[test]
 fn a_saved_word_matters_if_it_decides_where_a_frame_is() {
     let mut last = empty();
-    let mut stack = FakeStack::new(Vec::new(), |index| 0x1000 + index as u64, by_fp());
+    let mut stack = TestStack::new(Vec::new(), |index| 0x1000 + index as u64, by_fp());
     stack.walk(&mut last);
     assert_eq!(stack.find(&mut last, usize::MAX), Some(FRAMES));
     // The last one is the frame pointer of the outermost frame, which has no caller.
@@ -117,7 +117,7 @@ fn stacks_with_the_same_innermost_frame_are_distinguished() {
                 let differs = index as u64 == 1 + which % 19 || (which > 19 && index == 10);
                 0x1000 + index as u64 + if differs { 0x100 * (1 + which) } else { 0 }
             };
-            let stack = FakeStack::new(memory, address, if which % 2 == 0 { by_fp() } else { by_sp() });
+            let stack = TestStack::new(memory, address, if which % 2 == 0 { by_fp() } else { by_sp() });
             if round == 0 {
                 assert_eq!(stack.find(&mut last, usize::MAX), None, "{which}");
                 stack.walk(&mut last);
@@ -138,14 +138,14 @@ fn stacks_with_the_same_innermost_frame_are_distinguished() {
     }
     assert!(found >= 80, "{found} of 120");
     last.clear();
-    let stack = FakeStack::new(memory, |index| 0x1000 + index as u64, by_sp());
+    let stack = TestStack::new(memory, |index| 0x1000 + index as u64, by_sp());
     assert_eq!(stack.find(&mut last, usize::MAX), None);
 }
 
 #[test]
 fn a_stack_whose_step_must_be_taken_again_is_not_in_the_tree() {
     let mut last = empty();
-    let mut stack = FakeStack::new(Vec::new(), |index| 0x1000 + index as u64, by_sp());
+    let mut stack = TestStack::new(Vec::new(), |index| 0x1000 + index as u64, by_sp());
     stack.frames[9].rule = Rule::of(RuleKind::General);
     stack.walk(&mut last);
     assert_eq!(stack.find(&mut last, usize::MAX), None);

@@ -3,6 +3,7 @@
 //! `ThreadMemory`.
 
 mod arch;
+mod branch_index;
 mod capture;
 mod cfi;
 mod dwarf_step;
@@ -20,11 +21,10 @@ mod process_count;
 mod registered_code;
 mod rule;
 mod rule_cache;
+mod run_tree;
 mod slow_step;
-mod stack_index;
 mod stack_memory;
 mod stack_runs;
-mod stack_tree;
 mod step_without_entry;
 pub mod stepping;
 mod thread_counters;

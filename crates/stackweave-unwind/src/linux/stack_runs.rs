@@ -1,9 +1,9 @@
-//! The runs of a [`StackTree`](crate::platform::stack_tree::StackTree), in limited memory.
+//! The runs of a [`RunTree`](crate::platform::run_tree::RunTree), in limited memory.
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
+use crate::platform::branch_index::StackDifference;
 use crate::platform::last_stack::{CAPACITY, FrameDetail, SavedWord};
-use crate::platform::stack_index::Difference;
 use crate::platform::stack_memory::read_word;
 
 /// The size of the memory: 1 MiB.
@@ -67,7 +67,7 @@ pub(crate) struct RunContents<'a> {
 
 /// A part of a stack: frames of one run, and the saved words that belong to them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Part<'a> {
+pub(crate) struct RunPart<'a> {
     /// The index of the first frame in the record.
     pub(crate) start: usize,
     pub(crate) slots: &'a [u64],
@@ -174,7 +174,7 @@ impl StackRuns {
 
     /// Returns the parts of a stack, from the innermost outward.
     #[inline(always)]
-    pub(crate) fn parts(&self, id: RunId) -> impl Iterator<Item = Part<'_>> {
+    pub(crate) fn parts(&self, id: RunId) -> impl Iterator<Item = RunPart<'_>> {
         let (mut id, mut from, mut saved_from) = (id, 0, 0);
         core::iter::from_fn(move || {
             if id == RunId::NONE {
@@ -186,7 +186,7 @@ impl StackRuns {
             let frames = (head.start.max(from) - head.start) as usize..(head.end - head.start) as usize;
             let saved = frames.end..places.len() - (saved_start - head.saved_start) as usize;
             (id, from, saved_from) = (head.outer, head.end, head.saved_end);
-            Some(Part {
+            Some(RunPart {
                 start: start as usize,
                 slots: &places[frames.clone()],
                 addresses: &values[frames.clone()],
@@ -199,7 +199,7 @@ impl StackRuns {
 
     /// Returns the innermost difference of a stack to one that is given as slots and addresses; `None` if it is not in
     /// the address of a frame.
-    pub(crate) fn difference(&self, id: RunId, slots: &[u64], addresses: &[u64]) -> Option<Difference> {
+    pub(crate) fn difference(&self, id: RunId, slots: &[u64], addresses: &[u64]) -> Option<StackDifference> {
         let mut new = slots.iter().zip(addresses);
         for part in self.parts(id) {
             for ((old_slot, old), (slot, new)) in part.slots.iter().zip(part.addresses).zip(&mut new) {
@@ -207,7 +207,7 @@ impl StackRuns {
                     return None;
                 }
                 if new != old {
-                    return Some(Difference { slot: *slot, new: *new, old: *old });
+                    return Some(StackDifference { slot: *slot, new: *new, old: *old });
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! The stacks that a thread has captured, as a tree of runs, so that one of them only has to be checked.
 //!
 //! A run is a part of a stack: some frames, innermost first, and the words of memory on which they depend, inside a
-//! frame of another run, where the stack continues. A capture finds the run in an [index](StackIndex), and compares
+//! frame of another run, where the stack continues. A capture finds the run in an [index](BranchIndex), and compares
 //! run after run with memory: if all words are as expected, the stack is the same, for the reason given in
 //! [`last_stack`](crate::platform::last_stack), from whose record each run was copied. The runs of a stack become
 //! longer from each to the next outward, so that there are few.
@@ -13,9 +13,9 @@
 //!
 //! Hot file: no allocation, no lock, async-signal-safe.
 
+use crate::platform::branch_index::BranchIndex;
 use crate::platform::last_stack::CAPACITY;
-use crate::platform::stack_index::StackIndex;
-use crate::platform::stack_runs::{Part, RunContents, RunHead, RunId, StackRuns};
+use crate::platform::stack_runs::{RunContents, RunHead, RunId, RunPart, StackRuns};
 use crate::platform::walk::WalkFrame;
 
 /// A run that is added costs as much as this many stacks that are found save.
@@ -38,18 +38,18 @@ pub(crate) struct FoundStack {
 
 /// The tree. Zeroed memory is an empty one.
 #[repr(C)]
-pub(crate) struct StackTree {
+pub(crate) struct RunTree {
     /// The cost of the runs that were added, less the number of stacks that were found.
     debt: u32,
     /// The number of runs that were not added since one was.
     declined: u32,
     /// The number of searches since a stack was found.
     fruitless: u32,
-    index: StackIndex,
+    index: BranchIndex,
     runs: StackRuns,
 }
 
-impl StackTree {
+impl RunTree {
     /// Forgets all stacks.
     pub(crate) fn clear(&mut self) {
         self.index.clear();
@@ -121,7 +121,7 @@ impl StackTree {
 
     /// Returns the parts of a stack, from the innermost outward.
     #[inline(always)]
-    pub(crate) fn parts(&self, run: RunId) -> impl Iterator<Item = Part<'_>> {
+    pub(crate) fn parts(&self, run: RunId) -> impl Iterator<Item = RunPart<'_>> {
         self.runs.parts(run)
     }
 

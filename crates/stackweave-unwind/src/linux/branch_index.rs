@@ -1,4 +1,4 @@
-//! The index of a [`StackTree`](crate::platform::stack_tree::StackTree): from a stack that is in memory to the run that
+//! The index of a [`RunTree`](crate::platform::run_tree::RunTree): from a stack that is in memory to the run that
 //! it may have.
 //!
 //! Many stacks have the same innermost frame at the same address. So an entry is either a run, or the address of a word
@@ -22,7 +22,7 @@ const MAX_WORDS: usize = 64;
 
 /// An entry; all zeros are none.
 #[derive(Clone, Copy, Debug, Default)]
-struct Entry {
+struct IndexEntry {
     tag: u32,
     /// The run; or if there is a word, any of those that differ in it.
     run: u32,
@@ -33,13 +33,13 @@ struct Entry {
 /// Some entries in one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
-struct Set {
+struct EntrySet {
     tags: [u32; WAYS],
     runs: [u32; WAYS],
     words: [u64; WAYS],
 }
 
-impl Set {
+impl EntrySet {
     const EMPTY: Self = Self { tags: [0; WAYS], runs: [0; WAYS], words: [0; WAYS] };
 
     /// Returns the way that has this tag, without a branch for each.
@@ -50,16 +50,16 @@ impl Set {
     }
 
     #[inline(always)]
-    fn entry(&self, way: usize) -> Entry {
-        Entry { tag: self.tags[way], run: self.runs[way], word: self.words[way] }
+    fn entry(&self, way: usize) -> IndexEntry {
+        IndexEntry { tag: self.tags[way], run: self.runs[way], word: self.words[way] }
     }
 
-    fn set(&mut self, way: usize, entry: Entry) {
+    fn set(&mut self, way: usize, entry: IndexEntry) {
         (self.tags[way], self.runs[way], self.words[way]) = (entry.tag, entry.run, entry.word);
     }
 
     /// Adds an entry in place of the oldest.
-    fn push(&mut self, entry: Entry) {
+    fn push(&mut self, entry: IndexEntry) {
         for way in (1..WAYS).rev() {
             self.set(way, self.entry(way - 1));
         }
@@ -70,8 +70,8 @@ impl Set {
 /// The index. All zeros are an empty one.
 #[derive(Debug)]
 #[repr(C)]
-pub(crate) struct StackIndex {
-    sets: [Set; MAX_SETS],
+pub(crate) struct BranchIndex {
+    sets: [EntrySet; MAX_SETS],
     /// Number of sets in use, less one: a power of two, less one. 0 until the first insertion.
     mask: usize,
     /// Number of entries that were inserted since the index last grew.
@@ -80,9 +80,9 @@ pub(crate) struct StackIndex {
 
 /// The key of some stacks: those with an innermost frame, and with some words.
 #[derive(Clone, Copy, Debug)]
-struct Key(u64);
+struct BranchKey(u64);
 
-impl Key {
+impl BranchKey {
     #[inline(always)]
     fn of_frame(slot: u64, address: u64) -> Self {
         Self(0).and(slot, address)
@@ -103,16 +103,16 @@ impl Key {
 
 /// The difference between a new stack and one in the tree.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Difference {
+pub(crate) struct StackDifference {
     /// The innermost slot in which they differ, with the words that they have there.
     pub(crate) slot: u64,
     pub(crate) new: u64,
     pub(crate) old: u64,
 }
 
-impl StackIndex {
+impl BranchIndex {
     pub(crate) fn clear(&mut self) {
-        self.sets[..=self.mask].fill(Set::EMPTY);
+        self.sets[..=self.mask].fill(EntrySet::EMPTY);
     }
 
     /// Returns the run that a stack with this innermost frame may have.
@@ -121,7 +121,7 @@ impl StackIndex {
     /// Memory is readable from the slot up to `high`.
     #[inline(always)]
     pub(crate) unsafe fn find(&self, slot: u64, address: u64, high: u64) -> Option<RunId> {
-        let mut key = Key::of_frame(slot, address);
+        let mut key = BranchKey::of_frame(slot, address);
         for _ in 0..MAX_WORDS {
             let entry = self.entry(key)?;
             if entry.word == 0 {
@@ -137,7 +137,7 @@ impl StackIndex {
     }
 
     #[inline(always)]
-    fn entry(&self, key: Key) -> Option<Entry> {
+    fn entry(&self, key: BranchKey) -> Option<IndexEntry> {
         let set = &self.sets[key.tag() as usize & self.mask & (MAX_SETS - 1)];
         set.way(key.tag()).map(|way| set.entry(way))
     }
@@ -148,19 +148,19 @@ impl StackIndex {
         &mut self,
         new: RunId,
         (slot, address): (u64, u64),
-        compare: impl Fn(RunId) -> Option<Difference>,
+        compare: impl Fn(RunId) -> Option<StackDifference>,
         word_at: impl Fn(u64) -> Option<u64>,
     ) {
-        let mut key = Key::of_frame(slot, address);
+        let mut key = BranchKey::of_frame(slot, address);
         for _ in 0..MAX_WORDS {
-            let Some(Entry { run, word, .. }) = self.entry(key) else { break };
+            let Some(IndexEntry { run, word, .. }) = self.entry(key) else { break };
             let difference = compare(RunId::from_word(run));
             if word != 0 && difference.is_none_or(|difference| difference.slot >= word) {
                 let Some(value) = word_at(word) else { break };
                 key = key.and(word, value);
                 continue;
             }
-            let Some(Difference { slot, new, old }) = difference else { break };
+            let Some(StackDifference { slot, new, old }) = difference else { break };
             // The entry moves to the key with the old word; the new run gets the key with the new word.
             self.put(key, run, slot);
             self.put(key.and(slot, old), run, word);
@@ -170,8 +170,8 @@ impl StackIndex {
     }
 
     /// Sets the entry of a key. If there was none, it replaces the oldest of its set.
-    fn put(&mut self, key: Key, run: u32, word: u64) {
-        let entry = Entry { tag: key.tag(), run, word };
+    fn put(&mut self, key: BranchKey, run: u32, word: u64) {
+        let entry = IndexEntry { tag: key.tag(), run, word };
         let set = &mut self.sets[key.tag() as usize & self.mask];
         if let Some(way) = set.way(entry.tag) {
             return set.set(way, entry);
@@ -193,7 +193,7 @@ impl StackIndex {
                 let entry = self.sets[index].entry(way);
                 let set = entry.tag as usize & self.mask;
                 if entry.tag != 0 && set != index {
-                    self.sets[index].set(way, Entry::default());
+                    self.sets[index].set(way, IndexEntry::default());
                     self.sets[set].push(entry);
                 }
             }
