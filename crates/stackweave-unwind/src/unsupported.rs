@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 use stackweave_core::{CodeAddress, ModuleList, StackPointer, StopReason};
 
 use crate::captured::{Captured, StackMark};
-use crate::stats::{Stats, UnloadWatch};
+use crate::stats::{UnloadWatch, UnwindStats};
 
 const UNSUPPORTED: Captured = Captured { len: 0, stop: StopReason::UnsupportedPlatform };
 
