@@ -38,7 +38,10 @@ impl Nested for Boxes<'_> {
                 ("measure", json!(self.tree.measure.as_str())),
                 ("unit", json!(raw_unit(self.tree.measure))),
                 ("total", json!(self.tree.whole)),
-                ("hidden", hidden_with(self.hidden, self.tree.whole, &json!(self.hidden.self_cost))),
+                (
+                    "hidden",
+                    hidden_with(self.hidden, (self.tree.whole, self.tree.measure), &json!(self.hidden.self_cost)),
+                ),
                 ("remarks", json!(self.remarks)),
             ];
         };

@@ -41,15 +41,15 @@ pub(crate) fn share(part: i64, whole: i64) -> Value {
 
 /// Returns what a view hides of a total, and the option that shows it.
 pub(crate) fn hidden(of: Hidden, total: i64, measure: Measure) -> Value {
-    hidden_with(of, total, &cost(measure, of.self_cost))
+    hidden_with(of, (total, measure), &cost(measure, of.self_cost))
 }
 
 /// Returns the same with the hidden self cost in another unit.
-pub(crate) fn hidden_with(of: Hidden, total: i64, self_cost: &Value) -> Value {
+pub(crate) fn hidden_with(of: Hidden, (total, measure): (i64, Measure), self_cost: &Value) -> Value {
     json!({
         "functions": of.functions,
         "self": self_cost,
-        "share": of.share(total),
+        "share": of.share(total, measure),
         "costly": of.costly,
         "shown_by": ALL,
     })

@@ -25,54 +25,57 @@ impl Hidden {
         self.costly = self.costly.saturating_add(other.costly);
     }
 
-    /// Returns the share of the hidden self cost in the total; 0 of nothing.
+    /// Returns the share of the hidden self cost in the total; 0 of nothing. Calls of hidden functions are not in the total.
     #[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
-    pub fn share(self, total: i64) -> f64 {
+    pub fn share(self, total: i64, measure: Measure) -> f64 {
+        let hidden = if measure == Measure::Calls { self.self_cost } else { 0 };
+        let total = total.saturating_add(hidden);
         if total == 0 { 0.0 } else { self.self_cost as f64 / total as f64 }
     }
 
     /// Returns a sentence about the hidden functions, without its full stop, and the option that shows them. `None` for a
     /// negligible share of the total.
     pub fn sentence(self, total: i64, measure: Measure, option: &str) -> Option<String> {
-        (self.functions > 0 && self.is_worth_saying(total)).then(|| {
+        (self.functions > 0 && self.is_worth_saying(total, measure)).then(|| {
             let functions = Measure::Calls.text(float(self.functions));
             let (s, are) = if self.functions == 1 { ("", "is") } else { ("s", "are") };
             let except = self.except();
-            let amount = self.amount(total, measure);
+            let (amount, [what, counted]) = (self.amount(total, measure), terms(measure));
             format!(
-                "{functions} function{s} inside libraries and the interpreter {are} hidden{except}: {amount} of self, counted for \
-                 their callers; {option} shows them"
+                "{functions} function{s} inside libraries and the interpreter {are} hidden{except}: {amount} of {what}{counted}; \
+                 {option} shows them"
             )
         })
     }
 
     /// Returns the caption of a picture about what is hidden. `None` for a negligible share of the total.
     pub fn caption(self, total: i64, measure: Measure) -> Option<String> {
-        self.is_worth_saying(total).then(|| caption(&self.amount(total, measure)))
+        self.is_worth_saying(total, measure).then(|| caption(&self.amount(total, measure), measure))
     }
 
     /// Returns the caption of a picture of two profiles.
     pub fn caption_of_both([before, after]: [(Self, i64); 2], measure: Measure) -> Option<String> {
-        let is_worth_saying = [before, after].iter().any(|(hidden, total)| hidden.is_worth_saying(*total));
+        let is_worth_saying = [before, after].iter().any(|(hidden, total)| hidden.is_worth_saying(*total, measure));
         let [before, after] = [before, after].map(|(hidden, total)| hidden.amount(total, measure));
-        is_worth_saying.then(|| caption(&format!("{before} before, {after} after")))
+        is_worth_saying.then(|| caption(&format!("{before} before, {after} after"), measure))
     }
 
     /// Returns a sentence about what two profiles hide.
     pub fn sentence_of_both([before, after]: [(Self, i64); 2], measure: Measure, option: &str) -> Option<String> {
-        let is_worth_saying = [before, after].iter().any(|(hidden, total)| hidden.is_worth_saying(*total));
+        let is_worth_saying = [before, after].iter().any(|(hidden, total)| hidden.is_worth_saying(*total, measure));
         let except = if before.0.costly > 0 { before.0.except() } else { after.0.except() };
         let [before, after] = [before, after].map(|(hidden, total)| hidden.amount(total, measure));
+        let [what, counted] = terms(measure);
         is_worth_saying.then(|| {
             format!(
-                "functions inside libraries and the interpreter are hidden{except}: {before} of self before, {after} after, \
-                 counted for their callers; {option} shows them"
+                "functions inside libraries and the interpreter are hidden{except}: {before} of {what} before, {after} \
+                 after{counted}; {option} shows them"
             )
         })
     }
 
-    fn is_worth_saying(self, total: i64) -> bool {
-        self.share(total) >= LEAST
+    fn is_worth_saying(self, total: i64, measure: Measure) -> bool {
+        self.share(total, measure) >= LEAST
     }
 
     const fn except(self) -> &'static str {
@@ -82,12 +85,18 @@ impl Hidden {
     fn amount(self, total: i64, measure: Measure) -> String {
         #[expect(clippy::cast_precision_loss, reason = "rounded to a few digits for display")]
         let self_cost = measure.text(self.self_cost as f64);
-        format!("{:.1}% ({self_cost})", self.share(total) * 100.0)
+        format!("{:.1}% ({self_cost})", self.share(total, measure) * 100.0)
     }
 }
 
-fn caption(amount: &str) -> String {
-    format!("hidden inside libraries and the interpreter, counted for callers: {amount}; --all or all=True shows it")
+fn caption(amount: &str, measure: Measure) -> String {
+    let counted = if measure == Measure::Calls { "" } else { ", counted for callers" };
+    format!("hidden inside libraries and the interpreter{counted}: {amount}; --all or all=True shows it")
+}
+
+/// Returns what is hidden, and where it is counted.
+fn terms(measure: Measure) -> [&'static str; 2] {
+    if measure == Measure::Calls { ["all calls", ""] } else { ["self", ", counted for their callers"] }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a count for display")]
@@ -119,6 +128,14 @@ mod tests {
             note(hidden(30, 500_000_000, 2)).unwrap(),
             "30 functions inside libraries and the interpreter are hidden, except those with the highest self time: 25.0% \
              (500 ms) of self, counted for their callers; --all shows them"
+        );
+    }
+
+    #[test]
+    fn hidden_calls_are_a_share_of_all_calls() {
+        assert_eq!(
+            hidden(240, 3_000, 0).sentence(1_000, Measure::Calls, "--all").unwrap(),
+            "240 functions inside libraries and the interpreter are hidden: 75.0% (3,000) of all calls; --all shows them"
         );
     }
 

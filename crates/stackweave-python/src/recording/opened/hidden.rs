@@ -58,7 +58,7 @@ impl PyHidden {
     /// The share of this cost in the total, from 0 to 1.
     #[getter]
     fn share(&self) -> f64 {
-        self.hidden.share(self.total)
+        self.hidden.share(self.total, self.measure)
     }
 
     /// The number of functions inside libraries that are shown because of their cost.
