@@ -3,7 +3,7 @@
 //! A source keeps its number forever, because stacks outlive it. After it is removed, it is no longer called for
 //! frames, but still for the names of frames that it wrote.
 
-use core::fmt;
+use core::{fmt, mem};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -141,11 +141,15 @@ pub(crate) fn walk(
         && let Some(number) = PYTHON.load(Ordering::Acquire).checked_sub(1)
         && let Some(source) = active(number)
     {
+        // A signal handler may jump out of the walk, of which the source then remembers a part.
+        let last = mem::take(&mut own.python_hash);
         let mut result = source.walk(own.for_python(capacity, walked.is_woven, in_signal_handler));
         result.len = result.len.min(capacity);
         (walked.len, walked.stop) = (result.len, result.stop);
-        if !in_signal_handler {
-            walked.hash = hash_of_python(request, own, result);
+        if in_signal_handler {
+            own.python_hash = last;
+        } else {
+            walked.hash = hash_of_python(request, own, last, result);
         }
     }
     if has_scripts {
@@ -160,9 +164,15 @@ pub(crate) fn walk(
 /// Returns the hash of Python's frames, if native frames are requested. It is that of the last walk if the frames are
 /// unchanged.
 #[inline(always)]
-fn hash_of_python(request: &CaptureRequest, own: &mut CaptureBuffers, result: SourceWalkResult) -> u64 {
-    let (last_len, last_hash) = own.python_hash;
+fn hash_of_python(
+    request: &CaptureRequest,
+    own: &mut CaptureBuffers,
+    last: (usize, u64),
+    result: SourceWalkResult,
+) -> u64 {
+    let (last_len, last_hash) = last;
     if result.is_unchanged && last_len == result.len && last_hash != 0 {
+        own.python_hash = last;
         return last_hash;
     }
     let hash = if request.native { hash(&own.frames[..result.len], &own.activations[..result.len]).max(1) } else { 0 };
