@@ -4,6 +4,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
+use std::panic::{catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -331,6 +332,8 @@ struct Careful;
 
 thread_local! {
     static LAST: RefCell<Vec<(u64, u64)>> = const { RefCell::new(Vec::new()) };
+    /// Whether the next walk is left before its end, as by a signal handler that jumps.
+    static LEAVES: Cell<bool> = const { Cell::new(false) };
 }
 
 impl FrameSource for Careful {
@@ -346,12 +349,31 @@ impl FrameSource for Careful {
         }
         let is_unchanged = LAST.with_borrow(|last| *last == running);
         LAST.set(running.clone());
+        if LEAVES.take() {
+            resume_unwind(Box::new(()));
+        }
         SourceWalkResult { len: running.len(), stop: SourceStop::EndOfStack, inside: None, is_unchanged }
     }
 
     fn locate(&self, _frame: RawFrame) -> Option<SourceLocation> {
         None
     }
+}
+
+#[test]
+fn a_walk_that_was_left_has_not_the_stack_of_the_walk_before() {
+    let _lock = lock_tests();
+    let source = register_source(Arc::new(Careful)).unwrap();
+    let captured = [(2, false), (2, false), (3, true), (3, false), (2, false)].map(|(word, leaves)| {
+        interpret(&[1, word], || {
+            LEAVES.set(leaves);
+            catch_unwind(|| capture(&CaptureRequest::default())).ok()
+        })
+    });
+    assert_eq!((captured[0], captured[2]), (captured[1], None));
+    assert_ne!(captured[3], captured[0]);
+    assert_eq!(captured[4], captured[0]);
+    drop(source);
 }
 
 #[test]
