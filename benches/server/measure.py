@@ -2,8 +2,8 @@
 
     PYTHONPATH=$(scripts/build-package) python benches/server/measure.py [--seconds 5] [--rounds 3]
 
-Needs uvicorn and FastAPI. Each round runs all kinds in turn, each in a new server, and prints a row of JSON: the requests in a
-second, and the processor time of the server for a request. Only ratios within a round count.
+Needs uvicorn and FastAPI. Each round runs all kinds in turn, each in a new server. Prints a row of JSON for each kind, the medians of
+all rounds: the requests in a second, and the processor time of the server for a request. Only ratios within a run count.
 """
 
 import argparse
